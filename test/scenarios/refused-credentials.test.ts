@@ -15,6 +15,7 @@ const lease = {
   metadata: { name: nodeName, namespace: 'kube-node-lease' },
   spec: { holderIdentity: nodeName },
 }
+const leaseResource = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 const signing = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 const request = { kind: 'CertificateSigningRequest', apiVersion: 'certificates.k8s.io/v1' }
@@ -182,3 +183,26 @@ void t.test('a hub starts with an expired certificate', async (t) => {
   t.match(refusals(hub).join(''), /old\.crt/)
   t.match((await readyz(hub)).text, /\[-\]certificate failed: .*old\.crt/)
 })
+
+for (const probes of ['refused, too', "a gateway's"]) {
+  void t.test(`one of two API servers refuses the hub, and its probes are ${probes}`, async (t) => {
+    const [refusing, accepting] = [await startCloud(t), await startCloud(t)]
+    for (const cloud of [refusing, accepting]) cloud.addPods('a')
+    const upstreams = [refusing, accepting]
+    const hub = await startTestHub(t, { upstreams, flags: ['--lb-mode=priority'] })
+    await hub.online()
+    const client = hub.as('kubelet')
+    await client.list(podsOfNode)
+    accepting.addPods('b')
+    using _refused = refusing.sandbox.faults.fail(
+      401,
+      ({ path }) => path !== '/readyz' || probes === 'refused, too',
+    )
+    const { answer, names } = await client.list(podsOfNode)
+    t.match(answer, { status: 200, headers: { age: undefined } })
+    t.strictSame(names, ['default/a', 'default/b'])
+    const created = await client.send(leases, { method: 'POST', body: lease })
+    t.equal(created.status, 201)
+    t.ok(accepting.sandbox.get(leaseResource, nodeName, 'kube-node-lease'))
+  })
+}

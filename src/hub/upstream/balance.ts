@@ -7,8 +7,8 @@ export type BalanceMode = 'round-robin' | 'priority' | 'consistent-hashing'
  * Whether and how late an upstream is tried:
  *
  * - ready: its probes succeed, and it answers requests
- * - ejected: its probes succeed, but requests fail at it (outlier detection); or a connection to it
- *   broke, and no probe has found it ready since
+ * - ejected: its probes succeed, but requests fail at it (outlier detection); a connection to it
+ *   broke, and no probe has found it ready since; or it refused the hub's own credentials lately
  * - unready: it answers probes, and reports that it is not ready
  * - unresponsive: a request and a probe went unanswered, but too few probes to be unhealthy
  * - unhealthy: enough probes have failed, or none has succeeded yet

@@ -76,10 +76,11 @@ export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<B
 /**
  * Sends a request upstream and resolves with the head of the answer. A read is retried at the next
  * upstream where one gives no answer, or a gateway answers in its place; a write only where the
- * first upstream provably never received it. A read is also retried where an API server lags behind
+ * first upstream provably never received it. Both are where one refuses the hub's own credentials,
+ * but for a write whose body was sent already. A read is also retried where an API server lags behind
  * the requested version, drains, or refuses while it is starting; the last such answer is returned
  * where no upstream has a better one. Rejects with `Unreachable` when no upstream is left to try,
- * and with `CredentialsRefused` where the hub's own credentials are refused.
+ * and with `CredentialsRefused` where none is left that does not refuse the hub's credentials.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
@@ -90,6 +91,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
     let failure: NoAnswer | undefined
     let sent = false
     let fallback: { reply: BytesReply; upstream: Upstream } | undefined
+    let refusal: { error: CredentialsRefused; upstream: Upstream } | undefined
     for (const upstream of attempts(cloud.attemptOrder(exchange), repeatable)) {
       exchange.signal.throwIfAborted()
       // It may have become unhealthy since the list was made.
@@ -97,7 +99,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       // A second attempt helps against a broken connection, not where the upstream itself is
       // unresponsive, lags or drains.
       if (failure?.cause instanceof Unresponsive && failure.upstream === upstream) continue
-      if (fallback?.upstream === upstream) continue
+      if (fallback?.upstream === upstream || refusal?.upstream === upstream) continue
       const began = elapsed()
       try {
         const reply = await attemptWhileResponsive(exchange, upstream, connections, repeatable)
@@ -111,8 +113,11 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
         else upstream.answered()
         options.onOutcome(upstream.origin, 'answered', elapsed() - began)
         if (exchange.credential === 'node' && refusesHub(reply, exchange, upstream, began)) {
+          // It has not acted on the request.
           discard(reply)
-          throw new CredentialsRefused(upstream.origin)
+          refusal = { upstream, error: new CredentialsRefused(upstream.origin) }
+          if (isBodyConsumed(exchange)) break
+          continue
         }
         if (fallback) discard(fallback.reply)
         const isStarting = startRefusals.has(reply.status) && upstream.isStarting
@@ -135,6 +140,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       }
     }
     if (fallback) return fallback.reply
+    if (refusal) throw refusal.error
     throw new Unreachable(sent, failure)
   }
 }

@@ -15,6 +15,9 @@ import {
  */
 const startMs = 60_000
 
+/** How long an upstream that has refused the hub's credentials is tried after others. */
+const refusedMs = 30_000
+
 /**
  * The kind of request that presented the hub's own credentials to an upstream: a client's, or a
  * probe.
@@ -105,6 +108,7 @@ export class Upstream implements LoadBalancedHost {
   #lastError: Error | undefined
   #failures: readonly ProbeFailure[] = []
   #refusedBy: CredentialUse | undefined
+  #refusedAt = Number.NEGATIVE_INFINITY
   #renewedAt = -Infinity
   #closed = false
 
@@ -140,7 +144,9 @@ export class Upstream implements LoadBalancedHost {
     switch (this.health) {
       case 'healthy':
         if (this.#unresponsive) return 'unresponsive'
-        return this.#outliers.ejected || this.#isInDoubt ? 'ejected' : 'ready'
+        return this.#outliers.ejected || this.#isInDoubt || this.#hasRefusedLately
+          ? 'ejected'
+          : 'ready'
       case 'unready':
         return this.#unresponsive ? 'unresponsive' : 'unready'
       case 'unknown':
@@ -265,6 +271,11 @@ export class Upstream implements LoadBalancedHost {
     return this.#refusedBy !== undefined
   }
 
+  /** Others are tried first; afterwards a request shows whether it accepts them again. */
+  get #hasRefusedLately(): boolean {
+    return this.refusesCredentials && elapsed() - this.#refusedAt < refusedMs
+  }
+
   /**
    * The hub's own credentials were presented to it at `shownAt`, by the clock of `elapsed`. An
    * accepted request ends any refusal; an accepted probe ends only one that a probe has found as
@@ -287,6 +298,7 @@ export class Upstream implements LoadBalancedHost {
   }
 
   #setRefused(by: CredentialUse | undefined): void {
+    if (by !== undefined) this.#refusedAt = elapsed()
     const changed = (this.#refusedBy === undefined) !== (by === undefined)
     this.#refusedBy = by
     if (changed) this.#hooks.onCredentials?.(this)
