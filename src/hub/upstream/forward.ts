@@ -77,10 +77,11 @@ export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<B
  * Sends a request upstream and resolves with the head of the answer. A read is retried at the next
  * upstream where one gives no answer, or a gateway answers in its place; a write only where the
  * first upstream provably never received it. Both are where one refuses the hub's own credentials,
- * but for a write whose body was sent already. A read is also retried where an API server lags behind
- * the requested version, drains, or refuses while it is starting; the last such answer is returned
- * where no upstream has a better one. Rejects with `Unreachable` when no upstream is left to try,
- * and with `CredentialsRefused` where none is left that does not refuse the hub's credentials.
+ * but for a write whose body was sent already. A read is also retried where an API server lags
+ * behind the requested version, drains, or refuses while it is starting; the last such answer is
+ * returned where no upstream has a better one. Rejects with `Unreachable` when no upstream is left
+ * to try, and with `CredentialsRefused` where none is left that does not refuse the hub's
+ * credentials.
  */
 export function forwarder(cloud: Cloud, connections: Connections): Forward {
   return async (exchange, options) => {
