@@ -155,6 +155,7 @@ export class ChainStateHistory implements AsyncDisposable {
       // Meanwhile another client was given another state. Which of the two a client at this version
       // has is unknown.
       history.eras.push({ state, from: version, isSure: false })
+      if (newest) history.eras.push(lastingBeyond(newest, version))
       this.#shorten(history)
     } else {
       const [listed, begun] = [resourceVersion(version), resourceVersion(newest.from)]
@@ -256,6 +257,12 @@ export class ChainStateHistory implements AsyncDisposable {
     await this.#file?.[Symbol.asyncDispose]()
   }
 }
+
+/** The same era for clients with newer versions than this, which go on under its state. */
+const lastingBeyond = ({ state, from, isSure }: Era, version: string): Era =>
+  from === '' || isNewer(from, version)
+    ? { state, from, isSure }
+    : { state, from: version, isSure: false }
 
 /**
  * The content of the file: states, which histories refer to by index. The field names are those of

@@ -77,7 +77,18 @@ void t.test('a list that takes long settles nothing that was shown meanwhile', a
   await shown.begin(audience, one)
   await shown.begin(audience, two, at(10))
   shown.recordList(audience, one, '10')
-  t.strictSame(under(shown, 10), ['1', '2'])
+  t.strictSame(under(shown, 10), ['2', '1'])
+})
+
+void t.test('a list that ends late hides no state that another client has', async (t) => {
+  const shown = new ChainStateHistory()
+  await shown.begin(audience, one)
+  shown.recordList(audience, one, '100')
+  await shown.begin(audience, two, at(100))
+  shown.recordDelivery(audience, two)
+  shown.recordList(audience, one, '100')
+  t.strictSame(under(shown, 100), ['2', '1'])
+  t.strictSame(under(shown, 101), ['2'])
 })
 
 void t.test('a list of a restored cluster settles an earlier version', async (t) => {
