@@ -141,7 +141,8 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       }
     }
     if (fallback) return fallback.reply
-    if (refusal) throw refusal.error
+    // A write that another one may have received is not answered as one that none has.
+    if (refusal && (repeatable || !sent)) throw refusal.error
     throw new Unreachable(sent, failure)
   }
 }

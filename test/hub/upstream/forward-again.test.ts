@@ -271,3 +271,26 @@ void t.test('a gateway’s 502 to a write counts against its upstream, too', asy
   await hub.ask(post)
   await second.asked()
 })
+
+const unauthorized = answerOf('{}', 'HTTP/1.1 401 Unauthorized\r\nAudit-Id: 1')
+const remove = 'DELETE /api/v1/pods/a HTTP/1.1\r\nHost: hub\r\n\r\n'
+
+void t.test('where one upstream refuses the hub, the request goes to the next one', async (t) => {
+  const { first, second, hub } = await twoUpstreams(t, { credential: 'node' })
+  const client = await hub.ask(remove)
+  ;(await first.asked()).write(unauthorized)
+  ;(await second.asked()).write(answerOf('done', 'HTTP/1.1 200 OK\r\nConnection: close'))
+  t.equal((await client.answer()).body, 'done')
+  // It has refused lately, so that others come first.
+  const next = await hub.ask(remove)
+  ;(await second.asked()).write(answerOf('done, too'))
+  t.equal((await next.answer()).body, 'done, too')
+})
+
+void t.test('a write counts as sent where the next one may have received it', async (t) => {
+  const { first, second, hub } = await twoUpstreams(t, { credential: 'node' })
+  const client = await hub.ask(remove)
+  ;(await first.asked()).write(unauthorized)
+  ;(await second.asked()).reset()
+  t.match(await client.answer(), { status: 503, body: 'sent: true' })
+})
