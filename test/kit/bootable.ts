@@ -1,6 +1,6 @@
 import type { BootVerdict } from '../../src/hub/boot/verdict.ts'
-import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
+import { customResourceDefinitions } from '../../src/api/kube/resources.ts'
 import type { Client } from './client.ts'
 import { csiNodes, nodeName, podsOfNode, type CloudServer } from './cloud.ts'
 import type { TestHub } from './hub.ts'
@@ -9,6 +9,7 @@ import { until } from './until.ts'
 export {
   nodes,
   persistentVolumes as volumes,
+  resourceClaims,
   volumeAttachments as attachments,
   volumeClaims as claims,
 } from '../../src/api/kube/resources.ts'
@@ -78,12 +79,6 @@ export async function verdictUntil(
   return until(`a boot verdict for which ${holds}`, look, { describe: () => last })
 }
 
-export const resourceClaims: GVR = {
-  group: 'resource.k8s.io',
-  version: 'v1',
-  resource: 'resourceclaims',
-}
-
 /** Claims in the versions of every release, none of which the sandbox has of itself. */
 const claimDefinition: JsonObject = {
   metadata: { name: 'resourceclaims.resource.k8s.io' },
@@ -106,8 +101,5 @@ const claimDefinition: JsonObject = {
 }
 
 export function addResourceClaims({ sandbox }: CloudServer): void {
-  sandbox.create(
-    { group: 'apiextensions.k8s.io', version: 'v1', resource: 'customresourcedefinitions' },
-    claimDefinition,
-  )
+  sandbox.create(customResourceDefinitions, claimDefinition)
 }

@@ -1,13 +1,9 @@
 import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
+import { customResourceDefinitions } from '../../src/api/kube/resources.ts'
 import { nodeName, type CloudServer } from './cloud.ts'
 
 const nodes: GVR = { group: '', version: 'v1', resource: 'nodes' }
-const definitions: GVR = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-}
 
 /**
  * OpenYurt's resources, as far as an API server has to know them to serve them; `versions` are
@@ -55,10 +51,10 @@ export const nodePool = (name: string, members: readonly string[]): JsonObject =
 })
 
 export const definePools = (cloud: CloudServer, ...versions: readonly string[]): void =>
-  void cloud.sandbox.create(definitions, poolDefinition('NodePool', versions))
+  void cloud.sandbox.create(customResourceDefinitions, poolDefinition('NodePool', versions))
 
 export const defineBuckets = (cloud: CloudServer): void =>
-  void cloud.sandbox.create(definitions, poolDefinition('NodeBucket', ['v1alpha1']))
+  void cloud.sandbox.create(customResourceDefinitions, poolDefinition('NodeBucket', ['v1alpha1']))
 
 /** Puts the node of the tests into a pool, or into none. */
 export function putIntoPool(

@@ -475,8 +475,9 @@ async function answered(store: ObjectStore, db: DatabaseSync): Promise<void> {
   await store.put(keyOf('poison'), pod, object('poison', 1)).catch(() => undefined)
 }
 
-/** Refuses an event of the collection and the record that it was missed. */
+/** Stores a collection, and refuses an event of it and the record that it was missed. */
 async function missEvent(store: ObjectStore, db: DatabaseSync): Promise<void> {
+  await replace(store, collection(), head(5), [object('a', 1)])
   db.exec(`CREATE TRIGGER all_refused BEFORE UPDATE ON collection
     BEGIN SELECT RAISE(ABORT, 'refused'); END`)
   await store.apply(collection(), [changed('DELETED', object('a', 6))]).catch(() => undefined)
@@ -490,7 +491,6 @@ void t.test('a missed write is recorded once a test write succeeds', async (t) =
   const recovered = Promise.withResolvers<void>()
   await using store = await open(directory, { onRecovered: recovered.resolve })
   using db = database(directory)
-  await replace(store, collection(), head(5), [object('a', 1)])
   await missEvent(store, db)
   await recovered.promise
   await answered(store, db)
@@ -502,7 +502,6 @@ void t.test('a missed write is recorded when the store closes, if not before', a
   {
     await using store = await open(directory)
     using db = database(directory)
-    await replace(store, collection(), head(5), [object('a', 1)])
     await missEvent(store, db)
   }
   await using store = await open(directory)
@@ -514,7 +513,6 @@ void t.test('a list that is sent before the record of a missed write stays whole
   {
     await using store = await open(directory)
     using db = database(directory)
-    await replace(store, collection(), head(5), [object('a', 1)])
     await missEvent(store, db)
     await using list = store.replace(collection())
     await list.add({ objects: [object('a', 6)] })
