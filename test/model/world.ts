@@ -400,7 +400,7 @@ export class World implements AsyncDisposable {
     const asked = this.#ask()
     const known = audience.sinceOf(resource, of)
     const program = programOf(viewer, { resource })
-    const mustHave = audience.isKnownThere(resource, of) && this.#filtered.has(program)
+    const wasThere = audience.isKnownThere(resource, of) && this.#filtered.has(program)
     const path = `${pathOfObject(resource, of)}${version === 'any' ? '?resourceVersion=0' : ''}`
     const answer = await this.#send(viewer, path)
     const state = this.#stateSince(asked)
@@ -422,6 +422,8 @@ export class World implements AsyncDisposable {
     }
     if (answer?.status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
     if (state === 'unclear' && (answer === undefined || answer.status >= 500)) return
+    // A watch may have shown meanwhile that it has left a selection.
+    const mustHave = wasThere && audience.isKnownThere(resource, of)
     if (state === 'offline' && answer?.status === 503 && !mustHave) return
     throw new Finding(`${path} was ${answered(answer)} while ${state}`)
   }

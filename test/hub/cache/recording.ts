@@ -39,8 +39,11 @@ export const page = (
     items: Object.entries(versions).map(([name, version]) => metadata(name, version)),
   })
 
+export const singlePod = (name: string, version: number): string =>
+  JSON.stringify({ kind: 'Pod', apiVersion: 'v1', ...metadata(name, version) })
+
 export const event = (type: string, name: string, version: number): string =>
-  `${JSON.stringify({ type, object: { kind: 'Pod', apiVersion: 'v1', ...metadata(name, version) } })}\n`
+  `{"type":"${type}","object":${singlePod(name, version)}}\n`
 
 /** The bookmark that ends the initial events. */
 export const initialEventsEnd = (version: number): string =>

@@ -5,6 +5,7 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { mock } from 'node:test'
+import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import { keepProcessAlive } from '../../../src/base/clock.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import {
@@ -140,6 +141,26 @@ void t.test(
     t.ok(store.list(collection())!.confirmedAt > time - 15 * 60_000)
   },
 )
+
+void t.test('only events up to the version of a collection or newer confirm it', async (t) => {
+  await using store = await open(rootFolder(t))
+  let time = Date.parse('2026-01-01')
+  const clock = mock.method(Date, 'now', () => time)
+  t.teardown(() => clock.mock.restore())
+  await replace(store, collection(), head(10), [object('a', 10)])
+  const listedAt = time
+  const confirmedAfter = async (since: string, ...events: WatchEvent[]): Promise<unknown> => {
+    time += 60_000
+    await store.apply(collection(), events, { since })
+    return store.confirmedAt(collection())
+  }
+  const [older, newer] = [changed('MODIFIED', object('a', 9)), changed('MODIFIED', object('a', 13))]
+  t.equal(await confirmedAfter('5', older, bookmark(9)), listedAt, 'of a slower watch')
+  t.equal(await confirmedAfter('5', bookmark(9)), listedAt)
+  t.equal(await confirmedAfter('12', newer), listedAt, 'of a watch that begins later')
+  t.equal(await confirmedAfter('10', newer), time)
+  t.equal(await confirmedAfter('5', older, newer), time)
+})
 
 void t.test('the same list again costs no write, a newer version of it one row', async (t) => {
   const directory = rootFolder(t)

@@ -149,10 +149,11 @@ export class PortLedger implements NetworkVerdicts, Disposable {
     else if (before.pool !== pool) this.#judgeAll()
   }
 
-  /** Events of the node's pods were accepted. */
+  /** Events of the node's pods were accepted. Those of a slower watch are known already. */
   changed(events: readonly { readonly pod: RecordedPod; readonly isGone: boolean }[]): void {
     if (!this.#isOpen) return
     for (const { pod, isGone } of events) {
+      if (isNewer(this.#accepted, pod.resourceVersion)) continue
       this.#accepted = pod.resourceVersion
       if (isGone) this.#remove(pod.uid)
       else this.#note(pod)

@@ -53,7 +53,10 @@ export class EventOperations {
     })
     if (collection) {
       const version = newest(collection.version, apply.version)
-      collections.confirm(collection.id, address, version, confirmedAt)
+      // Older events do not tell whether it is still the newest.
+      if (version === apply.version) {
+        collections.confirm(collection.id, address, version, confirmedAt)
+      }
       this.#endAt(version, collection, changed, confirmedAt)
     }
     return previous?.all()
@@ -78,7 +81,9 @@ export class EventOperations {
       members.remove(scope, collection.id, member)
     }
     records.remove(scope, object, object.resourceVersion)
-    if (isSelective(address)) tombstones.unselected(scope, object, object.resourceVersion)
+    if (isSelective(address) || !collection) {
+      tombstones.unselected(scope, object, object.resourceVersion)
+    }
     tombstones.released(scope, object)
   }
 

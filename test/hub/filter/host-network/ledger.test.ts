@@ -265,6 +265,24 @@ void t.test(
   },
 )
 
+void t.test('a watch that repeats the pods of before does not bring them back', async (t) => {
+  const made = { ended: false, refused: false, createdAt: '2026-01-01T00:00:00Z', ports: [8000] }
+  const before = { ...made, name: 'before', version: 10 }
+  const opened = openLedger(join(t.testdir(), 'host-network.json'), {
+    shownBefore: () => [],
+    listeners: () => new Set(),
+    stored: () => undefined,
+    onJudged: () => undefined,
+    onFailure: (cause) => t.fail(String(cause)),
+  })
+  opened.ledger.listed([recorded(before)], '10')
+  opened.ledger.listed([], '12')
+  opened.ledger.changed([{ pod: recorded(before), isGone: false }])
+  opened.ledger.changed([{ pod: recorded({ ...made, name: 'after', version: 13 }), isGone: false }])
+  t.equal(opened.verdicts.of('after'), 'propagated', 'its port has no holder')
+  await closeLedger(opened)
+})
+
 void t.test(
   'a pod that another mode propagated gets a reason, unless it has a condition',
   async (t) => {
