@@ -10,6 +10,7 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import {
   compareVersions,
   isNewer,
+  newestVersion,
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
@@ -232,42 +233,54 @@ interface EventRecorderParts {
 }
 
 /**
- * The events of a watch, with the version that it has reached before them: the store takes those
- * that continue a stored collection into it, and updates the records of single objects by all. Not
- * recorded are the events of a watch without a version, as their versions are in no order, and rows
- * of a Table with other columns than the stored ones, as from an API server of another version.
+ * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and
+ * one without a version reports no earlier deletions: neither is recorded. Of one that starts
+ * earlier the events up to the stored version are in the collection, and apply to the records of
+ * single objects only. Rows of a Table with other columns than the stored ones, as from an API
+ * server of another version, are not recorded either.
  */
 class RecordedChanges implements EventRecorder {
   readonly #parts: EventRecorderParts
+  #storedVersion: ResourceVersion | undefined
   /** The version that its events have reached. */
   #at: ResourceVersion | undefined
   /** The columns that are those of the stored Table. */
   #extra = ''
-  /** The last write failed, which has been reported. */
-  #hasFailed = false
 
   constructor(parts: EventRecorderParts, from: ResourceVersion | undefined) {
     this.#parts = parts
     this.#at = from
+    const kept = resourceVersion(parts.store.version(parts.key))
+    const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
+    this.#storedVersion = joins ? kept : undefined
   }
 
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const since = this.#at
-    if (since === undefined) return events
     this.#at = versionOf(events.at(-1)) ?? since
+    const applied = events.filter((event) => this.#applies(event))
     const { store, key, hooks } = this.#parts
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
-      if (!this.#hasStoredColumns()) return events
-      const previous = await store.apply(key, events, { since, previous: tellsPrevious })
-      this.#hasFailed = false
+      if (applied.length === 0) {
+        // Another watch of the collection may still be writing them.
+        if (this.#storedVersion !== undefined) await store.settled(key)
+        return tellsPrevious ? this.#withStoredPrevious(events, since) : events
+      }
+      if (!this.#hasStoredColumns()) {
+        this.#storedVersion = undefined
+        return events
+      }
+      const options = { since: this.#storedVersion, previous: tellsPrevious }
+      const previous = await store.apply(key, applied, options)
       hooks.onRecorded('watch')
+      this.#storedVersion = newestVersion([this.#storedVersion, versionOf(applied.at(-1))])
       if (!tellsPrevious) return events
-      const told = events.map((event, at) => withPrevious(event, previous[at]))
+      const told = events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
       return this.#withStoredPrevious(told, since)
     } catch (cause) {
-      if (!this.#hasFailed) hooks.onStoreFailure(cause)
-      this.#hasFailed = true
+      this.#storedVersion = undefined
+      hooks.onStoreFailure(cause)
       return events
     }
   }
@@ -277,10 +290,10 @@ class RecordedChanges implements EventRecorder {
    */
   #withStoredPrevious(
     events: readonly WatchEvent[],
-    since: ResourceVersion,
+    since: ResourceVersion | undefined,
   ): readonly WatchEvent[] {
     const last = versionOf(events.findLast((each) => each.type === 'MODIFIED' && !each.previous))
-    if (!last) return events
+    if (this.#storedVersion === undefined || since === undefined || !last) return events
     const changes = this.#parts.store.changes(this.#parts.key, since)
     if (typeof changes !== 'object') return events
     const stored = new Map<string, ApiObject | undefined>()
@@ -308,6 +321,13 @@ class RecordedChanges implements EventRecorder {
     if (stored?.extra !== extra) return false
     this.#extra = extra
     return true
+  }
+
+  /** A bookmark at the stored version confirms that it is still the newest. */
+  #applies(event: WatchEvent): boolean {
+    const version = versionOf(event)
+    if (this.#storedVersion === undefined || version === undefined) return false
+    return event.type !== 'BOOKMARK' || !isNewer(this.#storedVersion, version)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -255,10 +255,10 @@ export interface ObjectStore extends AsyncDisposable {
    * object in the collection: `undefined` for bookmarks and errors, for new objects, and where
    * `previous` is false. An event that is not newer than the collection came from a faster watch
    * before, and changes nothing in it: its previous state is `undefined` too, and in `changes`.
-   * Bookmarks advance the collection's version; errors change
-   * nothing. DELETED removes the object from the collection, and its record. Under a selector the
-   * object may only no longer match: then it is unknown, and `get` ignores its earlier states in
-   * other collections.
+   * Bookmarks advance the collection's version; errors change nothing. DELETED removes the object
+   * from the collection, and its record. Under a selector the object may only no longer match: then
+   * it is unknown, unless its record is of the event's own version, and `get` ignores its earlier
+   * states in other collections.
    */
   apply(
     key: CollectionKey,

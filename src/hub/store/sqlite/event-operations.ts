@@ -80,10 +80,12 @@ export class EventOperations {
     if (collection && member && mayFollow(object.resourceVersion, member.resourceVersion)) {
       members.remove(scope, collection.id, member)
     }
-    records.remove(scope, object, object.resourceVersion)
-    if (isSelective(address) || !collection) {
-      tombstones.unselected(scope, object, object.resourceVersion)
-    }
+    const { resourceVersion } = object
+    if (isSelective(address)) {
+      // A record of this version is of the state that the selector no longer matches.
+      records.removeOlder(scope, object, resourceVersion)
+      tombstones.unselected(scope, object, resourceVersion)
+    } else records.remove(scope, object, resourceVersion)
     tombstones.released(scope, object)
   }
 

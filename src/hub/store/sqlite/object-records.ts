@@ -96,6 +96,13 @@ export class ObjectRecords {
     this.removeRow(scope, record)
   }
 
+  /** Does nothing where the record is of `version` or newer. */
+  removeOlder(scope: number, named: ObjectName, version: string): void {
+    const record = this.find(scope, named)
+    if (!record || record.resourceVersion === version) return
+    if (mayFollow(version, record.resourceVersion)) this.removeRow(scope, record)
+  }
+
   removeRow(scope: number, record: BodyReference): void {
     this.#sql.remove.run(scope, record.namespace, record.name)
     this.#objects.release(scope, record)

@@ -2,7 +2,7 @@ import { now } from '../../../base/clock.ts'
 import type { WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
-import { isNewer, type ResourceVersion } from '../../../api/kube/resource-version.ts'
+import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
 import type { Identity } from '../../../api/request/identity.ts'
 import type {
   ApplyOptions,
@@ -279,7 +279,7 @@ export class SqliteStore implements ObjectStore {
     const state = this.#stateOf(key)
     const changes = changesOf(events)
     const version = newestVersionIn(events)
-    if (changes.length === 0 && (version === '' || this.#isKnown(state, version))) {
+    if (changes.length === 0 && (version === '' || this.#saysTheSame(state, version))) {
       await state.settled()
       return events.map(() => undefined)
     }
@@ -345,19 +345,15 @@ export class SqliteStore implements ObjectStore {
     this.#parts.storeDirectory[Symbol.dispose]()
   }
 
-  /**
-   * Whether bookmarks at `version` need no write: the collection is newer, or they only confirm it
-   * at its version, which was written recently.
-   */
-  #isKnown(state: CollectionState, version: string): boolean {
-    const known = this.#connection.read((reads) => {
-      const stored = state.version(reads)
-      if (isNewer(stored, version)) return 'newer'
-      const isSame = stored === version && isRecent(reads.head(state.address)?.confirmedAt ?? 0)
-      return isSame ? 'same' : undefined
-    })
-    if (known === 'same') state.confirmed(now())
-    return known !== undefined
+  /** Whether bookmarks only confirm a collection at its version, which was written recently. */
+  #saysTheSame(state: CollectionState, version: string): boolean {
+    const isSame = this.#connection.read(
+      (reads) =>
+        state.version(reads) === version && isRecent(reads.head(state.address)?.confirmedAt ?? 0),
+    )
+    if (isSame !== true) return false
+    state.confirmed(now())
+    return true
   }
 
   /** The state of a collection that is about to be written to. */
