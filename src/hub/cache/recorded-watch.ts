@@ -235,9 +235,9 @@ interface EventRecorderParts {
 /**
  * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and
  * one without a version reports no earlier deletions: neither is recorded. Of one that starts
- * earlier the events up to the stored version are in the collection, and apply to the records of
- * single objects only. Rows of a Table with other columns than the stored ones, as from an API
- * server of another version, are not recorded either.
+ * earlier the events up to the stored version are skipped, but for deletions, which apply to the
+ * records of single objects. Rows of a Table with other columns than the stored ones, as from an
+ * API server of another version, are not recorded either.
  */
 class RecordedChanges implements EventRecorder {
   readonly #parts: EventRecorderParts
@@ -327,7 +327,9 @@ class RecordedChanges implements EventRecorder {
   #applies(event: WatchEvent): boolean {
     const version = versionOf(event)
     if (this.#storedVersion === undefined || version === undefined) return false
-    return event.type !== 'BOOKMARK' || !isNewer(this.#storedVersion, version)
+    if (event.type === 'DELETED') return true
+    const order = compareVersions(version, this.#storedVersion)
+    return order > 0 || (order === 0 && event.type === 'BOOKMARK')
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
