@@ -209,6 +209,21 @@ void t.test('F16: a get of any age takes no client back either', async (t) => {
   t.match(objectOf(answer), { metadata: { resourceVersion: version } })
 })
 
+void t.test('F16: a get of any age does not bring back what a watch has deleted', async (t) => {
+  const { cloud, kubelet } = await oneBehind(t, 1, (cloud) => cloud.addPods('a'))
+  const selected = `${anyPods}&labelSelector=app%3Da`
+  const { resourceVersion } = await kubelet.list(selected)
+  const watch = await kubelet.watch('/api/v1/pods?labelSelector=app%3Da', { resourceVersion })
+  cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+  t.strictSame(
+    (await watch.take(1)).map(({ type }) => type),
+    ['DELETED'],
+  )
+  watch.hangUp()
+  await cloud.unplug()
+  t.equal((await kubelet.get(`${aPod}?resourceVersion=0`)).status, 404)
+})
+
 void t.test('F16: where one API server lags, the next one is tried', async (t) => {
   const { cloud, hub, kubelet } = await oneBehind(t, 2, threePods, { asked: 'first' })
   const { version } = cloud.sandbox
