@@ -42,7 +42,7 @@ import { RecordedWatch } from './recorded-watch.ts'
 /** The part of an answer to record, with the stored versions at the time of the request. */
 export type RecordingPlan = Recordable & {
   readonly storedVersions?: ReadonlyMap<RepresentationKey, string | undefined>
-  /** The last observed version of the caller for the resource. */
+  /** The last observed version of the caller for the resource of a collection. */
   readonly lastObserved?: ResourceVersion | undefined
   /** The stored state of the named object, in each representation. */
   readonly storedStates?: ReadonlyMap<RepresentationKey, StoredState>
@@ -145,9 +145,8 @@ export class Recorder {
     const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
     if (what?.kind === 'object') {
       // A create names its object only in its body.
-      if (what.info.name === undefined) return what
-      const storedStates = this.#storedStates(exchange, what.info)
-      return { ...what, storedStates, lastObserved: this.lastObserved(exchange) }
+      const isNamed = what.info.name !== undefined
+      return isNamed ? { ...what, storedStates: this.#storedStates(exchange, what.info) } : what
     }
     if (what?.kind === 'review') return { ...what, sentAt: elapsed() }
     if (what?.kind !== 'list' && what?.kind !== 'watch') return what

@@ -225,11 +225,15 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
   const record = (wanted: RecordingPlan, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, withProvenIdentity(exchange), reply)
   const readable = { ...exchange, headers: withReadableEncodings(exchange.headers) }
-  const observed = lastObservedFor(plan, () =>
-    newestVersion([
-      parts.sharedRecords?.lastObserved(exchange),
-      lastObservedOffline(exchange, parts.store),
-    ]),
+  const observed = lastObservedFor(
+    plan,
+    () =>
+      newestVersion([
+        parts.sharedRecords?.lastObserved(exchange),
+        lastObservedOffline(exchange, parts.store),
+      ]) ??
+      // An object whose state is not known may be one that a watch has shown to be gone.
+      recorder.lastObserved(exchange),
   )
   if (observed === undefined) {
     return record(plan, await forward(readable, { onOutcome }))

@@ -30,9 +30,7 @@ export function lastObservedFor(
   if (plan.kind === 'document' || 'content' in plan) return undefined
   const { query, verb } = plan.info
   if (plan.kind === 'object') {
-    if (verb !== 'get' || query.get('resourceVersion') !== '0') return undefined
-    // A state that is not known may be one that a watch has shown to be gone.
-    return otherwise() ?? plan.lastObserved
+    return verb === 'get' && query.get('resourceVersion') === '0' ? otherwise() : undefined
   }
   const isWatch = plan.kind === 'watch'
   if (isWatch && !isTrue(query.get('sendInitialEvents'))) return undefined

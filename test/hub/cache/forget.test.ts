@@ -142,7 +142,6 @@ void t.test('a store that fails withholds the answer from no client', async (t) 
   await using cache = await recording(t.testdir(), (store) => ({
     ...store,
     get: (key) => store.get(key),
-    observedVersion: () => undefined,
     forget: () => Promise.reject(new Error('full')),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   }))
