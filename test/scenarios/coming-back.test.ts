@@ -236,6 +236,44 @@ void t.test(
   },
 )
 
+void t.test(
+  'a list that brings no change lets no watch go on from a version before it',
+  async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    for (const path of [podsOfNode, allServices]) {
+      const client = hub.as('kubelet')
+      const { resourceVersion } = await client.list(path)
+      const open = await client.watch(path, { resourceVersion })
+      const create = (name: string): string => {
+        if (path === podsOfNode) cloud.addPods(name)
+        else cloud.sandbox.create(services, service(name, '10.96.0.10'))
+        return cloud.sandbox.version
+      }
+      create('first')
+      t.match(await open.next(), { type: 'ADDED' })
+      await cloud.unplug()
+      await hub.offline()
+      // A list through another hub has shown it.
+      const between = create('brief')
+      const gvr = path === podsOfNode ? pods : services
+      cloud.sandbox.delete(gvr, 'brief', 'default', { gracePeriodSeconds: 0 })
+      cloud.sandbox.compact()
+      const from = { resourceVersion: between, allowWatchBookmarks: 'true' }
+      const ahead = await client.watch(path, from)
+      await cloud.plug()
+      await hub.online()
+      const expired = [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }]
+      t.match(await ahead.rest(), expired, 'that was open')
+      t.match(await (await client.watch(path, from)).rest(), expired, 'that comes later')
+      create('next')
+      t.match(await open.next(), { type: 'ADDED', object: { metadata: { name: 'next' } } })
+      open.hangUp()
+    }
+  },
+)
+
 void t.test('a watch outlives what an API server refuses before it is ready', async (t) => {
   const { cloud, watch } = await podsWatched(t)
   cloud.addPods('b')

@@ -83,6 +83,7 @@ export class CacheWatcher {
   /** The version that the client has observed, or that the backfill has reached. */
   #from: string
   #ended = false
+  #end: WatcherEnd = 'done'
   #bookmarkDue = false
   /**
    * The log may be ahead without an event for the client, as after a list in which objects were
@@ -102,6 +103,18 @@ export class CacheWatcher {
     return !this.#parts.selection.selection.everything
   }
 
+  /** The version that its client has observed, or that the backfill reaches. */
+  get from(): string {
+    return this.#from
+  }
+
+  /** Ends it with 410: its client has to list. */
+  expire(): void {
+    this.#end = 'expired'
+    this.#ended = true
+    this.#wake()
+  }
+
   /** To be called when the log has grown. */
   wake(): void {
     this.#wake()
@@ -109,29 +122,26 @@ export class CacheWatcher {
 
   /** The events, in groups; ends cleanly. `onEnd` is called once, whatever the reason. */
   async *events(onEnd: (end: WatcherEnd) => void): AsyncGenerator<readonly WatchEvent[]> {
-    let end = 'done' as WatcherEnd
     using timers = new DisposableStack()
-    this.#endings(timers, (reason) => {
-      end = reason
-    })
+    this.#endings(timers)
     try {
       yield* this.#backfill()
       while (!this.#ended) {
         const events = this.#next()
         if (events === 'dropped') {
-          end = 'slow'
+          this.#end = 'slow'
           return
         }
         if (events.length > 0) yield events
         else await this.#untilWoken()
       }
-      if (end === 'expired') yield [errorOf(`too old resource version: ${this.#from}`)]
+      if (this.#end === 'expired') yield [errorOf(`too old resource version: ${this.#from}`)]
     } finally {
-      onEnd(end)
+      onEnd(this.#end)
     }
   }
 
-  #endings(timers: DisposableStack, onOver: (reason: 'over' | 'expired') => void): void {
+  #endings(timers: DisposableStack): void {
     const { signal, logEnded, lastsMs, bookmarks, endsAfter = soon } = this.#parts
     const end = (): void => {
       this.#ended = true
@@ -145,7 +155,7 @@ export class CacheWatcher {
     timers.use(after(lastsMs, end))
     timers.use(
       onAbort(logEnded, () => {
-        onOver(logEnded.reason === 'expired' ? 'expired' : 'over')
+        this.#end = logEnded.reason === 'expired' ? 'expired' : 'over'
         timers.use(after(endsAfter(elapsed() - this.#began), end))
       }),
     )
@@ -249,7 +259,7 @@ const errorOf = (why: string): WatchEvent => ({ type: 'ERROR', status: expired(w
 /** The selected forms of events, by the selections' keys; collected with the event. */
 const selectedEvents = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
 
-export const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({
+const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({
   type: 'BOOKMARK',
   resourceVersion: version,
   initialEventsEnd,

@@ -21,7 +21,6 @@ import {
   type StoredList,
 } from '../../store/store.ts'
 import {
-  bookmarkAt,
   CacheWatcher,
   type Backfill,
   type WatchSelection,
@@ -404,7 +403,7 @@ export class Cacher implements AsyncDisposable {
     if (typeof changes === 'object') {
       try {
         for (const events of changes.batches) this.#publish(log, events)
-        log.append([bookmarkAt(changes.resourceVersion, false)])
+        this.#skip(log, changes.resourceVersion)
       } catch (cause) {
         if (!(cause instanceof StoreFailure)) throw cause
       }
@@ -432,6 +431,24 @@ export class Cacher implements AsyncDisposable {
       throw new UnusableAnswer('the upstream watch sent a past version')
     this.#hasFollowed = true
     this.#publish(log, events)
+  }
+
+  /**
+   * The log goes on at a list that has brought no change. A client that has observed a version
+   * between may have observed an object that was gone again by then, and has to list.
+   */
+  #skip(log: EventLog, version: string): void {
+    const { version: before } = log
+    log.skipTo(version)
+    for (const watcher of this.#watchers)
+      if (isNewer(watcher.from, before)) this.#expireUnlessStored(watcher)
+  }
+
+  /** Ends a cache watcher if the store cannot tell what follows the version of its client. */
+  #expireUnlessStored(watcher: CacheWatcher): void {
+    const changes = this.#parts.store.changes(this.key, watcher.from)
+    if (changes === 'expired') watcher.expire()
+    else for (const _ of changes?.batches ?? []) break
   }
 
   #publish(log: EventLog, events: readonly WatchEvent[]): void {
@@ -512,6 +529,8 @@ export class Cacher implements AsyncDisposable {
     this.#idle?.[Symbol.dispose]()
     this.#idle = undefined
     hooks.onWatchers(1)
+    // The log may have gone on at a list since the start of the watcher was determined.
+    if (this.#log?.after(watcher.from) === undefined) this.#expireUnlessStored(watcher)
     this.#run()
     try {
       yield* watcher.events((end) => {

@@ -27,7 +27,7 @@ export class EventLog {
   /** The number of groups dropped. */
   #dropped = 0
   #bytes = 0
-  /** The version before the oldest event: the log has all events after it. */
+  /** The log has all events after it: the version before the oldest, or of a list. */
   #tail: string
   #version: string
 
@@ -38,7 +38,7 @@ export class EventLog {
     this.#version = version
   }
 
-  /** The version of the newest event or bookmark. */
+  /** The version of the newest event, bookmark or list. */
   get version(): string {
     return this.#version
   }
@@ -73,6 +73,14 @@ export class EventLog {
     this.#trim()
   }
 
+  /**
+   * Goes on at `version`, as of a list that has found the collection as it was. The store alone
+   * knows which versions between may be resumed from.
+   */
+  skipTo(version: string): void {
+    if (isNewer(version, this.#version)) this.#tail = this.#version = version
+  }
+
   /** The newest group stays, however large. */
   #trim(): void {
     while (
@@ -93,7 +101,7 @@ export class EventLog {
     if (!oldest) return
     this.#dropped += 1
     this.#bytes -= oldest.bytes
-    this.#tail = oldest.version
+    if (isNewer(oldest.version, this.#tail)) this.#tail = oldest.version
   }
 
   /**

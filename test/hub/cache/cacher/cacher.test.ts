@@ -181,6 +181,37 @@ void t.test('an event stored when the upstream watch was cut is sent from the di
   await events!.return(undefined)
 })
 
+void t.test(
+  'a watch from before a list without changes is over, however late it is read',
+  async (t) => {
+    let version = '10'
+    const whole = emptyAt(() => version)
+    const resumed = Promise.withResolvers<void>()
+    const store: ObjectStore = Object.assign(whole, {
+      changes: (_: unknown, since: string) => {
+        if (since === '10') resumed.resolve()
+        return since === '12' ? 'expired' : { ...whole.list(key), resourceVersion: version }
+      },
+    })
+    const recorded = async (): Promise<Reply> => {
+      version = '15'
+      return watchReply(representation, 'Service', sourceOfCut())
+    }
+    const leaving = new AbortController()
+    await using cacher = cacherOf(store, recorded)
+    const from = (version: string): AsyncGenerator<readonly WatchEvent[]> | undefined =>
+      cacher.events({ ...watch, from: version, signal: leaving.signal })
+    const [first, between] = [from('10'), from('12')]
+    const waiting = first?.next()
+    await inTime('the upstream watch to be cut', resumed.promise)
+    t.match(await between?.next(), { value: [{ type: 'ERROR', status: { code: 410 } }] })
+    t.equal((await between?.next())?.done, true)
+    t.equal(from('12'), undefined, 'and no other begins there')
+    leaving.abort()
+    await Promise.all([waiting, first?.return(undefined)])
+  },
+)
+
 void t.test('events are compared for a client that selects some of the objects', async (t) => {
   let version = '10'
   let read = 0

@@ -72,6 +72,25 @@ for (const [what, bounds] of [
   })
 }
 
+void t.test('a list without changes is read on from, and nothing before it is', async (t) => {
+  const log = logAt(10, { groups: 2 })
+  const cursor = log.end
+  log.append([event(11)])
+  log.skipTo('15')
+  log.skipTo('14')
+  t.equal(log.version, '15')
+  const before = [10, 11, 13]
+  t.strictSame(
+    before.map((version) => after(log, version)),
+    before.map(() => undefined),
+  )
+  t.match(log.at(cursor), { version: '11' }, 'but by who reads it already')
+  for (const version of [16, 17]) log.append([event(version)])
+  t.equal(log.at(cursor), 'dropped')
+  t.equal(after(log, 13), undefined)
+  t.strictSame(after(log, 15), ['16', '17'])
+})
+
 void t.test('an event does not hold on to the chunk that it came in', async (t) => {
   const log = logAt(10)
   log.append([event(11)])
