@@ -209,20 +209,47 @@ void t.test('F16: a get of any age takes no client back either', async (t) => {
   t.match(objectOf(answer), { metadata: { resourceVersion: version } })
 })
 
-void t.test('F16: a get of any age does not bring back what a watch has deleted', async (t) => {
-  const { cloud, kubelet } = await oneBehind(t, 1, (cloud) => cloud.addPods('a'))
-  const selected = `${anyPods}&labelSelector=app%3Da`
-  const { resourceVersion } = await kubelet.list(selected)
-  const watch = await kubelet.watch('/api/v1/pods?labelSelector=app%3Da', { resourceVersion })
-  cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
-  t.strictSame(
-    (await watch.take(1)).map(({ type }) => type),
-    ['DELETED'],
+for (const isCovered of [false, true]) {
+  const among = isCovered ? ', nor where an older list has it' : ''
+  void t.test(
+    `F16: a get of any age brings back nothing that a watch has deleted${among}`,
+    async (t) => {
+      const { cloud, kubelet } = await oneBehind(t, 1, (cloud) => cloud.addPods('a'))
+      if (isCovered) await kubelet.list(anyPods)
+      const selected = `${anyPods}&labelSelector=app%3Da`
+      const { resourceVersion } = await kubelet.list(selected)
+      const watch = await kubelet.watch('/api/v1/pods?labelSelector=app%3Da', { resourceVersion })
+      cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+      t.strictSame(
+        (await watch.take(1)).map(({ type }) => type),
+        ['DELETED'],
+      )
+      watch.hangUp()
+      await cloud.unplug()
+      t.equal((await kubelet.get(`${aPod}?resourceVersion=0`)).status, 404)
+    },
   )
-  watch.hangUp()
-  await cloud.unplug()
-  t.equal((await kubelet.get(`${aPod}?resourceVersion=0`)).status, 404)
-})
+}
+
+void t.test(
+  'a get of any age of an unknown object waits for no version of before a restore',
+  async (t) => {
+    const cloud = await startCloud(t, { firstVersion: 5000 })
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const kubelet = hub.as('kubelet')
+    await kubelet.list('/api/v1/pods?labelSelector=app%3Da')
+    await cloud.sandbox[Symbol.asyncDispose]()
+    const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
+    await hub.online()
+    t.equal((await kubelet.get(`${aPod}?resourceVersion=0`)).status, 404)
+    const gets = restored.sandbox.requests.filter(({ path }) => path === aPod)
+    t.strictSame(
+      gets.map(({ url }) => url),
+      [aPod],
+    )
+  },
+)
 
 void t.test('F16: where one API server lags, the next one is tried', async (t) => {
   const { cloud, hub, kubelet } = await oneBehind(t, 2, threePods, { asked: 'first' })

@@ -225,15 +225,12 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
   const record = (wanted: RecordingPlan, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, withProvenIdentity(exchange), reply)
   const readable = { ...exchange, headers: withReadableEncodings(exchange.headers) }
-  const observed = lastObservedFor(
-    plan,
-    () =>
-      newestVersion([
-        parts.sharedRecords?.lastObserved(exchange),
-        lastObservedOffline(exchange, parts.store),
-      ]) ??
-      // An object whose state is not known may be one that a watch has shown to be gone.
-      recorder.lastObserved(exchange),
+  const observed = lastObservedFor(plan, () =>
+    newestVersion([
+      parts.sharedRecords?.lastObserved(exchange),
+      lastObservedOffline(exchange, parts.store),
+      isUnknownObject(plan) ? recorder.lastObserved(exchange) : undefined,
+    ]),
   )
   if (observed === undefined) {
     return record(plan, await forward(readable, { onOutcome }))
@@ -242,7 +239,7 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
     const current = { ...readable, url: consistentWatchListUrl(exchange.url) }
     return record({ ...plan, isConsistent: true }, await forward(current, { onOutcome }))
   }
-  if (!isContradicted(exchange, parts)) {
+  if (!isUnknownObject(plan) && !isContradicted(exchange, parts)) {
     const current = { ...readable, url: notOlderThanUrl(exchange.url, observed) }
     const reply = await forward(current, { onOutcome })
     if (reply.status !== 504) return record(plan, reply)
@@ -253,6 +250,11 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
   const decisive = { ...readable, url: consistentUrl(exchange.url) }
   return record({ ...plan, isConsistent: true }, await forward(decisive, { onOutcome }))
 }
+
+/** Whether it is a get of an object whose state is not known: a watch may have shown it gone. */
+const isUnknownObject = (plan: RecordingPlan): boolean =>
+  plan.kind === 'object' &&
+  !(plan.storedStates?.values().some(({ version }) => version !== '') ?? false)
 
 /**
  * The version at which the cache would answer, or has answered, this read offline: of the
