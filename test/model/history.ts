@@ -1,4 +1,5 @@
 import {
+  isWhole,
   keyOf,
   pathOf,
   selects,
@@ -43,6 +44,29 @@ export class History {
     this.#newest = newest
     this.first = newest() - lag
     this.compacted = newest()
+  }
+
+  /** Whether the object has left a selection among these collections after `version`. */
+  hasLeft(
+    collections: readonly Collection[],
+    resource: Resource,
+    of: Pick<ModelObject, 'namespace' | 'name'>,
+    version: number,
+  ): boolean {
+    return this.#writes.some(
+      ({ version: at, resource: written, before, after }) =>
+        at > version &&
+        written === resource &&
+        before !== undefined &&
+        keyOf(before) === keyOf(of) &&
+        collections.some(
+          (each) =>
+            each.resource === resource &&
+            !isWhole(each) &&
+            selects(each, before) &&
+            !(after !== undefined && selects(each, after)),
+        ),
+    )
   }
 
   /** The newest version that was issued. */

@@ -422,8 +422,12 @@ export class World implements AsyncDisposable {
     }
     if (answer?.status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
     if (state === 'unclear' && (answer === undefined || answer.status >= 500)) return
-    // A watch may have shown meanwhile that it has left a selection.
-    const mustHave = wasThere && audience.isKnownThere(resource, of)
+    // A watch may have shown meanwhile that it has left a selection, or the hub knows it already.
+    const shownAt = audience.sinceOf(resource, of)
+    const mustHave =
+      wasThere &&
+      audience.isKnownThere(resource, of) &&
+      !this.#history.hasLeft(this.#setup.collections, resource, of, shownAt)
     if (state === 'offline' && answer?.status === 503 && !mustHave) return
     throw new Finding(`${path} was ${answered(answer)} while ${state}`)
   }
