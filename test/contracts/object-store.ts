@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import type { ObjectEvent, WatchEvent } from '../../src/api/codec/watch.ts'
 import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
+import type { ResourceVersion } from '../../src/api/kube/resource-version.ts'
 import type { RepresentationKey } from '../../src/api/request/representation.ts'
 import {
   accountsNamed,
@@ -511,6 +512,21 @@ export function objectStoreContract(
     await store.putRestored(keyOf('a'), pod, object('a', 12))
     await store.forget(keyOf('a'))
     t.equal(store.get(keyOf('a')), 'absent')
+  })
+
+  promise('forget() below a version leaves that version and later ones', async (t, store) => {
+    await replace(store, collection(), head(5), [object('a', 3), object('b', 4)])
+    await store.put(keyOf('b'), pod, object('b', 8))
+    await store.put(keyOf('c'), pod, object('c', 6))
+    await store.put(keyOf('d'), pod, object('d', 7))
+    for (const name of ['a', 'b', 'c', 'd']) await store.forget(keyOf(name), '7' as ResourceVersion)
+    t.strictSame(
+      ['a', 'b', 'c', 'd'].map((name) => got(store, keyOf(name))),
+      [undefined, 'b at 8', 'absent', 'd at 7'],
+    )
+    t.strictSame(listed(store, collection()), ['a at 3', 'b at 4'], 'lists stay')
+    await store.put(keyOf('a'), pod, object('a', 9))
+    t.equal(got(store, keyOf('a')), 'a at 9')
   })
 
   promise('a put issued after a forget follows it', async (t, store) => {

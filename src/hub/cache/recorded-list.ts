@@ -135,7 +135,7 @@ export class RecordedList implements ListStream {
     if (meta.continue !== '') {
       const [replacement, baseline] = [this.#replacement, this.#baseline]
       if (replacement) pages.put(key, meta.continue, { replacement, baseline })
-    } else if (replacesStored(meta.resourceVersion, this.#baseline, store.version(key))) {
+    } else if (replacesStored(meta.resourceVersion, this.#baseline, key, store)) {
       await this.#commit(meta.resourceVersion, gvk, extra)
     } else {
       await this.#drop()

@@ -10,7 +10,6 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import {
   compareVersions,
   isNewer,
-  newestVersion,
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
@@ -235,9 +234,9 @@ interface EventRecorderParts {
 /**
  * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and
  * one without a version reports no earlier deletions: neither is recorded. Of one that starts
- * earlier the events up to the stored version are skipped, but for deletions, which apply to the
- * records of single objects. Rows of a Table with other columns than the stored ones, as from an
- * API server of another version, are not recorded either.
+ * earlier the events up to the stored version are skipped. Rows of a Table with other columns than
+ * the stored ones, as from an API server of another version, are not recorded either. Of events
+ * that are not recorded, a deletion still takes what a get has recorded of the object before.
  */
 class RecordedChanges implements EventRecorder {
   readonly #parts: EventRecorderParts
@@ -259,6 +258,9 @@ class RecordedChanges implements EventRecorder {
     const since = this.#at
     this.#at = versionOf(events.at(-1)) ?? since
     const applied = events.filter((event) => this.#applies(event))
+    for (const event of events) {
+      if (event.type === 'DELETED' && !this.#applies(event)) await this.#forget(event.object)
+    }
     const { store, key, hooks } = this.#parts
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
@@ -274,7 +276,7 @@ class RecordedChanges implements EventRecorder {
       const options = { since: this.#storedVersion, previous: tellsPrevious }
       const previous = await store.apply(key, applied, options)
       hooks.onRecorded('watch')
-      this.#storedVersion = newestVersion([this.#storedVersion, versionOf(applied.at(-1))])
+      this.#storedVersion = versionOf(applied.at(-1)) ?? this.#storedVersion
       if (!tellsPrevious) return events
       const told = events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
       return this.#withStoredPrevious(told, since)
@@ -323,11 +325,27 @@ class RecordedChanges implements EventRecorder {
     return true
   }
 
+  /**
+   * A get may have recorded an object since the deletion that the collection has already, or that
+   * it lacks as the watch is not recorded: earlier states go. Those of a cluster that was restored
+   * from a backup since stay.
+   */
+  async #forget({ namespace, name, resourceVersion: at }: ApiObject): Promise<void> {
+    const version = resourceVersion(at)
+    const { store, key, hooks } = this.#parts
+    const { partition, gvr } = key
+    const of = { partition, gvr, namespace, name }
+    const stored = store.get(of)
+    if (version === undefined || typeof stored !== 'object') return
+    if (!isNewer(version, stored.confirmedVersion)) return
+    if (isNewer(this.#storedVersion, store.version(key))) return
+    await store.forget(of, version).catch(hooks.onStoreFailure)
+  }
+
   /** A bookmark at the stored version confirms that it is still the newest. */
   #applies(event: WatchEvent): boolean {
     const version = versionOf(event)
     if (this.#storedVersion === undefined || version === undefined) return false
-    if (event.type === 'DELETED') return true
     const order = compareVersions(version, this.#storedVersion)
     return order > 0 || (order === 0 && event.type === 'BOOKMARK')
   }
@@ -401,7 +419,7 @@ class RecordedInitialEvents implements EventRecorder {
   async #commit(version: string): Promise<void> {
     const { store, key, baseline } = this.#parts
     // The stored collection is newer, and the changes after it are distinguished from repetitions.
-    if (!replacesStored(version, baseline, store.version(key))) {
+    if (!replacesStored(version, baseline, key, store)) {
       await this[Symbol.asyncDispose]()
       return store.settled(key)
     }

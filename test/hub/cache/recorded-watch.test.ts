@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import t from 'tap'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import type { ByteSource } from '../../../src/http/exchange/exchange.ts'
 import { StoreFailure } from '../../../src/hub/store/store.ts'
 import { bookmark, changed, object } from '../../contracts/object-store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
@@ -153,6 +154,39 @@ void t.test('a repeated deletion takes an older record, and not one of what left
   )
   t.equal(told.length, 3, 'they are passed on')
   t.strictSame(['a', 'b'].map(cache.object), [undefined, '59'])
+})
+
+void t.test('a deletion that is not recorded takes an older record too', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  const pod = (name: string): string => `/api/v1/namespaces/default/pods/${name}`
+  await cache.list(pods, page(50, { a: 40, b: 45 }))
+  await cache.list(pod('c'), singlePod('c', 55))
+  const deleted = ['a', 'b', 'c', 'd'].map((name) => event('DELETED', name, 58))
+  await cache.list(pod('d'), singlePod('d', 60))
+  await cache.list(`${pods}?watch=1&resourceVersion=57`, ...deleted)
+  t.strictSame(['a', 'b', 'c', 'd'].map(cache.object), [undefined, undefined, 'absent', '60'])
+  t.strictSame(cache.names(), ['a at 40', 'b at 45'], 'the list stays as it was sent')
+})
+
+void t.test('a repeated deletion takes no record of a cluster restored since', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  const selected = `${pods}?labelSelector=app%3Dx`
+  await cache.list(selected, page(2000, { b: 1999 }))
+  const begun = Promise.withResolvers<Parameters<ByteSource>[0]>()
+  const events = await cache.watch(`${selected}&watch=1&resourceVersion=1500`, (sink) => {
+    begun.resolve(sink)
+    sink.write(Buffer.from(event('ADDED', 'c', 1550)))
+    return () => undefined
+  })
+  const watch = events[Symbol.asyncIterator]()
+  t.match(await watch.next(), { value: [{ type: 'ADDED' }] })
+  await cache.list(selected, page(1000, { a: 900 }))
+  await cache.list('/api/v1/namespaces/default/pods/a', singlePod('a', 900))
+  const sink = await begun.promise
+  sink.write(Buffer.from(event('DELETED', 'a', 1600)))
+  t.match(await watch.next(), { value: [{ type: 'DELETED' }] })
+  t.equal(cache.object('a'), '900')
+  await watch.return?.()
 })
 
 void t.test('a WatchList without an end passes, and nothing of it is staged', async (t) => {

@@ -37,6 +37,36 @@ void t.test('a last page without a version does not undo newer state', async (t)
   t.equal(cache.version(), '106', 'whatever its first page named holds for all')
 })
 
+void t.test(
+  'an older list of a part is not stored where a wider collection answers for it',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(106, { a: 90 }))
+    const selected = `${pods}?labelSelector=app%3Dx`
+    const exactly = (version: number): Promise<unknown> =>
+      cache.list(
+        `${selected}&resourceVersion=${version}&resourceVersionMatch=Exact`,
+        page(version, { a: 90 }),
+      )
+    const version = (): string | undefined =>
+      cache.store.version({ ...cache.key, labelSelector: 'app=x' })
+    await exactly(105)
+    t.equal(version(), undefined)
+    await exactly(106)
+    t.equal(version(), '106')
+  },
+)
+
+void t.test(
+  'a part of a restored cluster is stored, though a wider collection is ahead',
+  async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    await cache.list(pods, page(106, { a: 90 }))
+    await cache.list(`${pods}?labelSelector=app%3Dx`, page(10, { a: 9 }))
+    t.equal(cache.store.version({ ...cache.key, labelSelector: 'app=x' }), '10')
+  },
+)
+
 void t.test('the most recent list of a cluster that was restored counts', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(106, { a: 90, b: 106 }))

@@ -114,12 +114,13 @@ export interface Put {
   readonly restored: boolean
 }
 
-/** An API server has answered that the object does not exist. */
+/** As `ObjectStore.forget`; `below` is '' where no state is valid. */
 export interface Forget {
   readonly kind: 'forget'
   readonly scope: ScopeKey
   readonly namespace: string
   readonly name: string
+  readonly below: string
 }
 
 export interface PutDocument extends DocumentContent {

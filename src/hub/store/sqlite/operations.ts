@@ -135,12 +135,18 @@ export class Operations {
    * Members stay: the list is still what an API server sent at its version. A tombstone keeps them
    * from being found by name.
    */
-  #forget({ scope: key, namespace, name }: Forget): void {
+  #forget({ scope: key, namespace, name, below }: Forget): void {
     const { objects, records, tombstones } = this.#tables
     const scope = objects.knownScope(key)
     if (scope === undefined) return
-    records.remove(scope, { namespace, name })
-    tombstones.add(scope, { namespace, name })
+    const named = { namespace, name }
+    if (below === '') {
+      records.remove(scope, named)
+      tombstones.add(scope, named)
+    } else {
+      records.removeOlder(scope, named, below)
+      tombstones.unselected(scope, named, below)
+    }
   }
 
   #document({ key, mediaType, body, confirmedAt }: PutDocument): void {

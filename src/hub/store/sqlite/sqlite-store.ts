@@ -242,10 +242,14 @@ export class SqliteStore implements ObjectStore {
     )
   }
 
-  async forget({ partition, gvr, namespace, name }: ObjectKey): Promise<void> {
+  async forget(
+    { partition, gvr, namespace, name }: ObjectKey,
+    below: ResourceVersion | '' = '',
+  ): Promise<void> {
     this.#forgetting += 1
     try {
-      await this.#writing.write({ kind: 'forget', scope: scopeOf(partition, gvr), namespace, name })
+      const scope = scopeOf(partition, gvr)
+      await this.#writing.write({ kind: 'forget', scope, namespace, name, below })
     } finally {
       this.#forgetting -= 1
     }

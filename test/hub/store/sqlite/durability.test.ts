@@ -30,7 +30,7 @@ const applying = (types: Apply['types']): Apply => ({
 
 void t.test('a power cut brings back no object whose deletion was shown', async (t) => {
   t.ok(outlivesPowerCut(applying(['ADDED', 'DELETED', 'MODIFIED'])))
-  t.ok(outlivesPowerCut({ kind: 'forget', scope, namespace: 'default', name: 'a' }))
+  t.ok(outlivesPowerCut({ kind: 'forget', below: '', scope, namespace: 'default', name: 'a' }))
   t.ok(outlivesPowerCut({ kind: 'invalidate', collection }), 'nor what was not to be served')
   t.ok(outlivesPowerCut(putting(true)), 'nor a state that a restore has undone')
 })
