@@ -46,16 +46,18 @@ export class History {
     this.compacted = newest()
   }
 
-  /** Whether the object has left a selection among these collections after `version`. */
+  /** Whether the object has left a selection among these collections between two versions. */
   hasLeft(
     collections: readonly Collection[],
     resource: Resource,
     of: Pick<ModelObject, 'namespace' | 'name'>,
-    version: number,
+    since: number,
+    until: number,
   ): boolean {
     return this.#writes.some(
-      ({ version: at, resource: written, before, after }) =>
-        at > version &&
+      ({ version, resource: written, before, after }) =>
+        version > since &&
+        version <= until &&
         written === resource &&
         before !== undefined &&
         keyOf(before) === keyOf(of) &&

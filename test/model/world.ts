@@ -62,6 +62,8 @@ export class World implements AsyncDisposable {
   #probed: number | undefined
   /** Another one for each process of the hub. */
   #life = 0
+  /** The newest version when the link was cut last. */
+  #cutAt = Infinity
   /** The oldest version for an exact list. */
   #marks = 0
   /**
@@ -146,7 +148,7 @@ export class World implements AsyncDisposable {
         await this.#settle()
         break
       case 'unplug':
-        this.#link.cut()
+        this.#cutLink()
         if (operation.waits) await this.#steady()
         break
       case 'plug':
@@ -192,6 +194,11 @@ export class World implements AsyncDisposable {
         break
     }
     this.#throwIfAny()
+  }
+
+  #cutLink(): void {
+    if (!this.#link.isDown) this.#cutAt = this.#history.newest
+    this.#link.cut()
   }
 
   async #unless(loose: boolean, doing: Promise<void>): Promise<void> {
@@ -424,10 +431,11 @@ export class World implements AsyncDisposable {
     if (state === 'unclear' && (answer === undefined || answer.status >= 500)) return
     // A watch may have shown meanwhile that it has left a selection, or the hub knows it already.
     const shownAt = audience.sinceOf(resource, of)
+    const watched = this.#setup.collections.filter((each) => audience.floor(each) > 0)
     const mustHave =
       wasThere &&
       audience.isKnownThere(resource, of) &&
-      !this.#history.hasLeft(this.#setup.collections, resource, of, shownAt)
+      !this.#history.hasLeft(watched, resource, of, shownAt, this.#cutAt)
     if (state === 'offline' && answer?.status === 503 && !mustHave) return
     throw new Finding(`${path} was ${answered(answer)} while ${state}`)
   }
@@ -590,7 +598,7 @@ export class World implements AsyncDisposable {
     }
     this.#throwIfAny()
     for (const follower of this.#followers()) follower.leave()
-    this.#link.cut()
+    this.#cutLink()
     await this.#steady()
     for (const [viewer, { followers }] of this.#viewers.entries()) {
       for (const follower of followers.values()) {

@@ -1,11 +1,8 @@
 import {
   compareVersions,
-  isNewer,
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
-import { widerCollections } from '../answers/covering-collection.ts'
-import type { CollectionKey, ObjectStore } from '../store/store.ts'
 
 /** The known versions when a collection was requested. */
 export interface RequestBaseline {
@@ -18,26 +15,20 @@ export interface RequestBaseline {
 }
 
 /**
- * Whether a whole collection at `version` replaces the stored one. An older one may come from a
- * lagging server, or late, and does not. But a consistent read cannot be older than the collection
- * stored before its request, unless the cluster was restored from a backup: then it replaces, if
- * the restored state has not been stored meanwhile. Where none is stored, the collection is
- * answered from a wider one, which an older one must not replace either.
+ * Whether a whole collection at `version` replaces the stored one, which is at `kept` by now. An
+ * older one may come from a lagging server, or late, and does not. But a consistent read cannot be
+ * older than the collection stored before its request, unless the cluster was restored from a
+ * backup: then it replaces, if the restored state has not been stored meanwhile.
  */
 export function replacesStored(
   version: string,
   baseline: RequestBaseline,
-  key: CollectionKey,
-  store: ObjectStore,
+  kept: string | undefined,
 ): boolean {
-  const [given, known] = [resourceVersion(version), resourceVersion(store.version(key))]
+  const [given, known] = [resourceVersion(version), resourceVersion(kept)]
   if (given === undefined) return false
+  if (known === undefined || compareVersions(given, known) >= 0) return true
   const { storedVersion: before, isConsistent } = baseline
-  if (known === undefined) {
-    const wider = isConsistent ? [] : widerCollections(key, store)
-    return !wider.some(({ resourceVersion }) => isNewer(resourceVersion, given))
-  }
-  if (compareVersions(given, known) >= 0) return true
   if (!isConsistent || before === undefined) return false
   return compareVersions(given, before) < 0 && compareVersions(before, known) <= 0
 }
