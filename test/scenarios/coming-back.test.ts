@@ -251,7 +251,7 @@ void t.test(
         else cloud.sandbox.create(services, service(name, '10.96.0.10'))
         return cloud.sandbox.version
       }
-      create('first')
+      const before = create('first')
       t.match(await open.next(), { type: 'ADDED' })
       await cloud.unplug()
       await hub.offline()
@@ -267,8 +267,11 @@ void t.test(
       const expired = [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }]
       t.match(await ahead.rest(), expired, 'that was open')
       t.match(await (await client.watch(path, from)).rest(), expired, 'that comes later')
+      const resumed = await client.watch(path, { resourceVersion: before })
       create('next')
-      t.match(await open.next(), { type: 'ADDED', object: { metadata: { name: 'next' } } })
+      for (const watch of [open, resumed])
+        t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'next' } } })
+      resumed.hangUp()
       open.hangUp()
     }
   },

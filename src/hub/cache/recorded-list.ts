@@ -5,7 +5,9 @@ import type { DecodedChunk, DecodedListEnd, ListDecoder } from '../../api/codec/
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
+import { widerCollection } from '../answers/covering-collection.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
 import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
@@ -20,6 +22,7 @@ interface RecordedListParts {
   readonly started: readonly ListBatch[]
   readonly replayable: ReplayableBody
   readonly key: CollectionKey
+  readonly representation: Representation
   readonly info: ResourceRequest
   readonly baseline: RequestBaseline
   readonly store: ObjectStore
@@ -135,7 +138,7 @@ export class RecordedList implements ListStream {
     if (meta.continue !== '') {
       const [replacement, baseline] = [this.#replacement, this.#baseline]
       if (replacement) pages.put(key, meta.continue, { replacement, baseline })
-    } else if (replacesStored(meta.resourceVersion, this.#baseline, key, store)) {
+    } else if (replacesStored(meta.resourceVersion, this.#baseline, this.#stored)) {
       await this.#commit(meta.resourceVersion, gvk, extra)
     } else {
       await this.#drop()
@@ -143,6 +146,17 @@ export class RecordedList implements ListStream {
     }
     this.#note(meta.resourceVersion)
     return this.#cut
+  }
+
+  /**
+   * The version at which the collection is answered offline: its own, or that of a wider one. A
+   * consistent list may be of a restored cluster, whose versions are older than the wider one's.
+   */
+  get #stored(): string | undefined {
+    const { key, representation, store } = this.#parts
+    const version = store.version(key)
+    if (version !== undefined || this.#baseline.isConsistent) return version
+    return widerCollection(key, representation, store)?.resourceVersion
   }
 
   #note(version: string): void {

@@ -241,6 +241,8 @@ interface EventRecorderParts {
 class RecordedChanges implements EventRecorder {
   readonly #parts: EventRecorderParts
   #storedVersion: ResourceVersion | undefined
+  /** The newest version that was stored while it was open, whether it is recorded or not. */
+  #newestStored: ResourceVersion | undefined
   /** The version that its events have reached. */
   #at: ResourceVersion | undefined
   /** The columns that are those of the stored Table. */
@@ -252,15 +254,17 @@ class RecordedChanges implements EventRecorder {
     const kept = resourceVersion(parts.store.version(parts.key))
     const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
     this.#storedVersion = joins ? kept : undefined
+    this.#newestStored = kept
   }
 
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const since = this.#at
     this.#at = versionOf(events.at(-1)) ?? since
     const applied = events.filter((event) => this.#applies(event))
-    for (const event of events) {
-      if (event.type === 'DELETED' && !this.#applies(event)) await this.#forget(event.object)
-    }
+    const forgotten = events.flatMap((event) =>
+      event.type === 'DELETED' && !this.#applies(event) ? [this.#forget(event.object)] : [],
+    )
+    if (forgotten.length > 0) await Promise.all(forgotten)
     const { store, key, hooks } = this.#parts
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
@@ -277,6 +281,7 @@ class RecordedChanges implements EventRecorder {
       const previous = await store.apply(key, applied, options)
       hooks.onRecorded('watch')
       this.#storedVersion = versionOf(applied.at(-1)) ?? this.#storedVersion
+      this.#newestStored = this.#storedVersion
       if (!tellsPrevious) return events
       const told = events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
       return this.#withStoredPrevious(told, since)
@@ -338,7 +343,7 @@ class RecordedChanges implements EventRecorder {
     const stored = store.get(of)
     if (version === undefined || typeof stored !== 'object') return
     if (!isNewer(version, stored.confirmedVersion)) return
-    if (isNewer(this.#storedVersion, store.version(key))) return
+    if (isNewer(this.#newestStored, store.version(key))) return
     await store.forget(of, version).catch(hooks.onStoreFailure)
   }
 
@@ -419,7 +424,7 @@ class RecordedInitialEvents implements EventRecorder {
   async #commit(version: string): Promise<void> {
     const { store, key, baseline } = this.#parts
     // The stored collection is newer, and the changes after it are distinguished from repetitions.
-    if (!replacesStored(version, baseline, key, store)) {
+    if (!replacesStored(version, baseline, store.version(key))) {
       await this[Symbol.asyncDispose]()
       return store.settled(key)
     }

@@ -421,6 +421,7 @@ export class Recorder {
             started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
             replayable,
             key: collectionKey(exchange, info, representation),
+            representation,
             info,
             baseline: baselineOf(what, representation),
             store: this.#store,

@@ -189,6 +189,25 @@ void t.test('a repeated deletion takes no record of a cluster restored since', a
   await watch.return?.()
 })
 
+void t.test('nor does one of a watch that is not recorded', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(2000, {}))
+  const begun = Promise.withResolvers<Parameters<ByteSource>[0]>()
+  const events = await cache.watch(`${pods}?watch=1&resourceVersion=2500`, (sink) => {
+    begun.resolve(sink)
+    sink.write(Buffer.from(event('ADDED', 'c', 2550)))
+    return () => undefined
+  })
+  const watch = events[Symbol.asyncIterator]()
+  t.match(await watch.next(), { value: [{ type: 'ADDED' }] })
+  await cache.list(pods, page(1000, { a: 900 }))
+  const sink = await begun.promise
+  sink.write(Buffer.from(event('DELETED', 'a', 2600)))
+  t.match(await watch.next(), { value: [{ type: 'DELETED' }] })
+  t.equal(cache.object('a'), '900')
+  await watch.return?.()
+})
+
 void t.test('a WatchList without an end passes, and nothing of it is staged', async (t) => {
   const directory = t.testdir()
   await using cache = await recordingIn(directory)

@@ -14,6 +14,9 @@ export interface LogBounds {
   readonly bytes: number
 }
 
+/** Beyond this number, nothing before the oldest gap is read. */
+const maxGaps = 8
+
 /** The memory of an event besides its bytes. */
 const overhead = 256
 
@@ -27,9 +30,11 @@ export class EventLog {
   /** The number of groups dropped. */
   #dropped = 0
   #bytes = 0
-  /** The log has all events after it: the version before the oldest, or of a list. */
+  /** The log has all events after it, but for gaps: the version before the oldest, or of a list. */
   #tail: string
   #version: string
+  /** Versions between which events may be missing, both exclusive; oldest first. */
+  readonly #gaps: (readonly [from: string, to: string])[] = []
 
   /** Begins at `version`. A log whose version does not compare stays empty. */
   constructor(version: string, bounds: LogBounds) {
@@ -78,7 +83,12 @@ export class EventLog {
    * knows which versions between may be resumed from.
    */
   skipTo(version: string): void {
-    if (isNewer(version, this.#version)) this.#tail = this.#version = version
+    if (!isNewer(version, this.#version)) return
+    this.#gaps.push([this.#version, version])
+    this.#version = version
+    if (this.#gaps.length <= maxGaps) return
+    const [[, to] = ['', '']] = this.#gaps.splice(0, 1)
+    if (isNewer(to, this.#tail)) this.#tail = to
   }
 
   /** The newest group stays, however large. */
@@ -118,6 +128,8 @@ export class EventLog {
   after(version: string): number | undefined {
     if (version === this.#version) return this.end
     if (version !== this.#tail && !isNewer(version, this.#tail)) return undefined
+    if (this.#gaps.some(([from, to]) => isNewer(version, from) && isNewer(to, version)))
+      return undefined
     let [low, high] = [0, this.#groups.length]
     while (low < high) {
       const middle = (low + high) >> 1

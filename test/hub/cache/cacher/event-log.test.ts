@@ -72,24 +72,37 @@ for (const [what, bounds] of [
   })
 }
 
-void t.test('a list without changes is read on from, and nothing before it is', async (t) => {
-  const log = logAt(10, { groups: 2 })
-  const cursor = log.end
+void t.test('before a list without changes only versions without a gap are read', async (t) => {
+  const log = logAt(10, { groups: 3 })
   log.append([event(11)])
   log.skipTo('15')
   log.skipTo('14')
   t.equal(log.version, '15')
-  const before = [10, 11, 13]
+  log.append([event(16)])
+  log.skipTo('20')
+  log.append([event(21)])
+  const versions = [10, 11, 12, 14, 15, 16, 17, 20, 21]
   t.strictSame(
-    before.map((version) => after(log, version)),
-    before.map(() => undefined),
+    versions.map((version) => after(log, version)?.join()),
+    ['11,16,21', '16,21', undefined, undefined, '16,21', '21', undefined, '21', ''],
   )
-  t.match(log.at(cursor), { version: '11' }, 'but by who reads it already')
-  for (const version of [16, 17]) log.append([event(version)])
-  t.equal(log.at(cursor), 'dropped')
+  log.append([event(22)])
+  t.equal(after(log, 10), undefined, 'dropped')
   t.equal(after(log, 13), undefined)
-  t.strictSame(after(log, 15), ['16', '17'])
+  t.strictSame(after(log, 15), ['16', '21', '22'])
 })
+
+void t.test(
+  'of many lists without changes the log forgets what was before the oldest',
+  async (t) => {
+    const log = logAt(10)
+    for (let version = 12; version <= 28; version += 2) log.skipTo(String(version))
+    t.strictSame(
+      [10, 12, 13, 14, 28].map((version) => after(log, version)),
+      [undefined, [], undefined, [], []],
+    )
+  },
+)
 
 void t.test('an event does not hold on to the chunk that it came in', async (t) => {
   const log = logAt(10)
