@@ -25,7 +25,7 @@ export class ResourceExpired extends Error {
 }
 
 /** The collection was listed and is not held, as where the store has no room for it. */
-class ListNotHeld extends Error {
+export class ListNotHeld extends Error {
   readonly code = 'NOT_HELD'
   constructor() {
     super('the list of the collection is not held')

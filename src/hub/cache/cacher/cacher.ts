@@ -9,7 +9,12 @@ import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { expired } from '../../../api/kube/status.ts'
-import { ResourceExpired, Reflector, RequestRefused } from '../../../api/reflector/reflector.ts'
+import {
+  ListNotHeld,
+  ResourceExpired,
+  Reflector,
+  RequestRefused,
+} from '../../../api/reflector/reflector.ts'
 import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders } from '../../answers/replies.ts'
 import { storedList } from '../../answers/covering-collection.ts'
@@ -308,7 +313,11 @@ export class Cacher implements AsyncDisposable {
           if (this.#log && !hadExpired) this.#hasFollowed = true
           this.#watched(false)
         },
-        onFailed: (cause) => hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused),
+        onFailed: (cause) => {
+          // A list that the store does not take is tried again, perhaps much later.
+          if (cause instanceof ListNotHeld) this.#opened.resolve()
+          hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused)
+        },
       },
       // The stored state may be that of a cluster that was restored from a backup since.
       this.confirmedAt < this.#parts.connectivity.since(),

@@ -9,6 +9,7 @@ import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
 import { objectRepresentation } from '../../../../src/api/request/representation.ts'
 import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
+import { listReply } from '../../../../src/hub/answers/replies.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
 import { watchReply } from '../../../kit/watch-reply.ts'
@@ -53,7 +54,9 @@ const cacherOf = (
   store: ObjectStore,
   recorded: UpstreamHandlers['recorded'],
   onFailed: (gvr: GVR, cause: unknown) => void = () => undefined,
-  idle: { readonly idleMs: number; readonly onIdle?: () => void } = { idleMs: 60_000 },
+  idle: { readonly idleMs: number; readonly onIdle?: () => void; readonly lists?: boolean } = {
+    idleMs: 60_000,
+  },
 ): Cacher =>
   new Cacher(
     {
@@ -311,6 +314,15 @@ void t.test(
     t.strictSame(over, ['idle', 'awaited'])
   },
 )
+
+void t.test('no request waits for a collection that the store does not take', async (t) => {
+  const whole = emptyAt(() => undefined)
+  const store = { ...whole, list: () => undefined } as ObjectStore
+  const recorded = async (): Promise<Reply> => listReply(representation, emptyAt10.list(key)!)
+  await using cacher = cacherOf(store, recorded, ignored, { idleMs: 600_000, lists: true })
+  await inTime('the upstream watch to fail', cacher.open(600_000))
+  t.notOk(cacher.isLive)
+})
 
 void t.test('a watch that begins while the upstream watch closes ends', async (t) => {
   const [idle, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
