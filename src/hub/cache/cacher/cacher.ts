@@ -294,6 +294,8 @@ export class Cacher implements AsyncDisposable {
       }
       await stored.list(version, ending)
       if (isRestored) this.#end('expired')
+      // The store does not take the list, and the API server has forgotten what follows the log.
+      else if (this.version === undefined) this.#end('over')
       this.#wasListed = true
     }
     const reflector = new Reflector(

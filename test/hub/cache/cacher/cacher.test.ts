@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Cacher } from '../../../../src/hub/cache/cacher/cacher.ts'
 import { everything, selectionOf } from '../../../../src/api/codec/selection.ts'
+import { expired } from '../../../../src/api/kube/status.ts'
 import { turn } from '../../../../src/base/clock.ts'
 import { onAbort, type AbortSignalLike } from '../../../../src/base/abort.ts'
 import type { UpstreamHandlers } from '../../../../src/hub/cache/cacher/stored-lister-watcher.ts'
@@ -78,6 +79,10 @@ const cacherOf = (
     },
     { identity: nodeIdentity, credential: 'node' },
   )
+
+async function* once(events: readonly WatchEvent[]): AsyncGenerator<readonly WatchEvent[]> {
+  yield events
+}
 
 /** A watch that is cut before its first event. */
 async function* sourceOfCut(): AsyncGenerator<readonly WatchEvent[]> {
@@ -323,6 +328,25 @@ void t.test('no request waits for a collection that the store does not take', as
   await inTime('the upstream watch to fail', cacher.open(600_000))
   t.notOk(cacher.isLive)
 })
+
+void t.test(
+  'a watch ends where its version is forgotten and the store takes no list',
+  async (t) => {
+    let version: string | undefined = '10'
+    const store = emptyAt(() => version)
+    const status = expired('too old resource version: 10 (20)')
+    const recorded = async ({ url }: Exchange): Promise<Reply> => {
+      if (url.includes('watch=true'))
+        return watchReply(representation, 'Service', once([{ type: 'ERROR', status }]))
+      version = undefined
+      return listReply(representation, emptyAt10.list(key)!)
+    }
+    await using cacher = cacherOf(store, recorded)
+    const { signal } = new AbortController()
+    const events = cacher.events({ ...watch, isUnderWay: true, lastsMs: 600_000, signal })
+    t.strictSame(await inTime('the end', events!.next()), { value: undefined, done: true })
+  },
+)
 
 void t.test('a watch that begins while the upstream watch closes ends', async (t) => {
   const [idle, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
