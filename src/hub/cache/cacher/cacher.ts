@@ -116,8 +116,8 @@ const refusedMs = 30_000
  * their version. Where the API server has forgotten that version, as after its restart, the cacher
  * lists the collection, and the cache watchers stay if nothing has changed. They end where it
  * cannot resume: with 410 where something has changed, or the cluster was restored from a backup;
- * cleanly where the API server refuses, or the store does not take the events: then the API server
- * answers their clients.
+ * cleanly where the API server refuses, or the store does not take the events or the list: then the
+ * API server answers their clients.
  */
 export class Cacher implements AsyncDisposable {
   readonly key: CollectionKey
