@@ -1,5 +1,10 @@
 import { versionOf, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
-import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
+import {
+  isInGap,
+  isNewer,
+  resourceVersion,
+  type VersionGap,
+} from '../../../api/kube/resource-version.ts'
 
 /** Events that arrived together, and were committed together. */
 interface EventGroup {
@@ -33,8 +38,8 @@ export class EventLog {
   /** The log has all events after it, but for gaps: the version before the oldest, or of a list. */
   #tail: string
   #version: string
-  /** Versions between which events may be missing, both exclusive; oldest first. */
-  readonly #gaps: (readonly [from: string, to: string])[] = []
+  /** Oldest first. */
+  readonly #gaps: VersionGap[] = []
 
   /** Begins at `version`. A log whose version does not compare stays empty. */
   constructor(version: string, bounds: LogBounds) {
@@ -128,8 +133,7 @@ export class EventLog {
   after(version: string): number | undefined {
     if (version === this.#version) return this.end
     if (version !== this.#tail && !isNewer(version, this.#tail)) return undefined
-    if (this.#gaps.some(([from, to]) => isNewer(version, from) && isNewer(to, version)))
-      return undefined
+    if (isInGap(version, this.#gaps)) return undefined
     let [low, high] = [0, this.#groups.length]
     while (low < high) {
       const middle = (low + high) >> 1

@@ -2,7 +2,7 @@ import { bodyReference, type ObjectRow } from './object-row.ts'
 import { crc32 } from 'node:zlib'
 import type { DatabaseSync } from 'node:sqlite'
 import type { ObjectEvent } from '../../../api/codec/watch.ts'
-import { isNewer } from '../../../api/kube/resource-version.ts'
+import { isNewer, type VersionGap } from '../../../api/kube/resource-version.ts'
 import type { Objects } from './objects.ts'
 import { prepare, type Row } from './statements.ts'
 
@@ -32,9 +32,6 @@ const maxGaps = 8
 
 /** The values of `event.type`: their order must not change. */
 export const eventTypes = ['ADDED', 'MODIFIED', 'DELETED'] as const
-
-/** Versions between which events are missing, both exclusive. */
-type Gap = readonly [from: string, to: string]
 
 /** The parts of a collection's row that its event log needs. */
 export interface LoggedCollection {
@@ -250,7 +247,7 @@ export class EventLogs {
     return found
   }
 
-  #gaps(id: number): readonly Gap[] {
+  #gaps(id: number): readonly VersionGap[] {
     return gapsIn(this.#sql.gaps.get(id)?.[0])
   }
 
@@ -271,7 +268,8 @@ const isDue = (log: EventLog, oldestAt: number, at: number): boolean =>
   (countOf(log) > minEvents && oldestAt < at - freshEventMs)
 
 /** Parses `collection.ring_gaps`. */
-export const gapsIn = (text: unknown): readonly Gap[] => JSON.parse(String(text)) as readonly Gap[]
+export const gapsIn = (text: unknown): readonly VersionGap[] =>
+  JSON.parse(String(text)) as readonly VersionGap[]
 
 /** Parses `collection.ring_tail`; empty where that is damaged. */
 function tailIn(text: unknown): EventColumns[] {

@@ -4,6 +4,7 @@ import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import {
+  isInGap,
   isNewer,
   resourceVersion,
   type ResourceVersion,
@@ -296,9 +297,7 @@ export class Reads {
     if (isAtLeast(since, version)) return []
     const [from, gaps, first, next] = this.#sql.log.get(id) ?? []
     if (!isAtLeast(since, String(from)) || !isNewer(version, since)) return undefined
-    if (gapsIn(gaps).some(([after, to]) => isNewer(since, after) && isNewer(to, since))) {
-      return undefined
-    }
+    if (isInGap(since, gapsIn(gaps))) return undefined
     const events = this.#queries.get(`events ${id}`, () => this.#sql.events.all(id).map(toEvent))
     // A missing or changed event would be a gap.
     if (events.length !== Number(next) - Number(first)) return 'damaged'
