@@ -160,6 +160,10 @@ export class SqliteStore implements ObjectStore {
     return this.#readOf(key.partition, (reads) => this.#view.committedVersion(reads, key))
   }
 
+  lastReadableVersion(key: CollectionKey): string | undefined {
+    return this.#readOf(key.partition, (reads) => this.#view.lastReadableVersion(reads, key))
+  }
+
   async settled(key: CollectionKey): Promise<void> {
     await this.#collections.known(addressOf(key))?.settled()
   }

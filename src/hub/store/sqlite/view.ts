@@ -25,6 +25,7 @@ import type { Snapshots } from './snapshots.ts'
 import {
   confirmedAtOf,
   newestState,
+  withoutMissed,
   withoutOutdated,
   currentState,
   type ObjectStates,
@@ -150,6 +151,11 @@ export class View {
     return state?.committedVersion ?? wholeVersion(reads, address)
   }
 
+  lastReadableVersion(reads: Reads, key: CollectionKey): string | undefined {
+    const head = reads.head(addressOf(key))
+    return head?.isDamaged ? undefined : head?.version
+  }
+
   collections(
     reads: Reads,
     partition: Partition,
@@ -204,7 +210,7 @@ export class View {
     )
   }
 
-  /** Without collections that missed a write. */
+  /** Without collections that missed a write, and what is older. */
   #objectStates(
     reads: Reads,
     scope: ScopeKey,
@@ -212,13 +218,9 @@ export class View {
     name: string,
   ): ObjectStates | undefined {
     const states = reads.objectStates(scope, namespace, name)
+    const { collections } = this.#parts
     return (
-      states && {
-        ...states,
-        memberships: states.memberships.filter(({ address }) =>
-          this.#parts.collections.serves(address),
-        ),
-      }
+      states && withoutMissed(states, ({ address, whole }) => whole && collections.serves(address))
     )
   }
 }
