@@ -14,13 +14,19 @@ import type { History } from './history.ts'
 interface ObservedObject {
   /** Later answers about it must have been true at this version or later. */
   since: number
+  /** The same of answers from what the hub has stored. */
+  storedSince: number
   /** It was observed, and its absence was not observed since. */
   there: boolean
+  /** The hub has stored its last observation. */
+  stored: boolean
 }
 
 interface ObservedCollection {
   /** The newest version at which it was shown. */
   version: number
+  /** The newest of those that the hub has stored. */
+  stored: number
   /** It was shown whole. */
   whole: boolean
 }
@@ -35,14 +41,42 @@ export class Observations {
   readonly objects = new Map<string, ObservedObject>()
   /** An API server has accepted its credentials. */
   accepted = false
+  /** The hub's disk takes writes. */
+  #isStoring = true
+  /** It has failed before. */
+  #hasFailed = false
 
   constructor(history: History) {
     this.#history = history
   }
 
+  /** The hub's disk fails: it may lack what is shown from now on, and what changes. */
+  storesNoMore(): void {
+    this.#isStoring = false
+    this.#hasFailed = true
+    for (const known of this.collections.values()) known.whole = false
+    for (const known of this.objects.values()) known.stored = false
+  }
+
+  storesAgain(): void {
+    this.#isStoring = true
+  }
+
+  get isStoring(): boolean {
+    return this.#isStoring
+  }
+
   /** The version that a collection must not fall behind; 0 where nothing of it was shown. */
   floor(collection: Collection): number {
     return this.collections.get(pathOf(collection))?.version ?? 0
+  }
+
+  /**
+   * The version that an answer from the store must not fall behind: it may lack what a failing disk
+   * did not take.
+   */
+  storedFloor(collection: Collection): number {
+    return this.collections.get(pathOf(collection))?.stored ?? 0
   }
 
   wasShownWhole(collection: Collection): boolean {
@@ -76,29 +110,42 @@ export class Observations {
       // With selectors it may be there and not match.
       if (isWhole(collection)) {
         known.since = Math.max(known.since, version)
+        if (this.#isStoring) known.storedSince = Math.max(known.storedSince, version)
       }
     }
   }
 
   /** A change or a bookmark of a watch. */
-  reach(collection: Collection, version: number, whole = false): void {
+  reach(collection: Collection, version: number, isList = false): void {
     const path = pathOf(collection)
-    const told = this.collections.get(path) ?? { version: 0, whole: false }
+    const known = this.collections.get(path) ?? { version: 0, stored: 0, whole: false }
+    const whole = known.whole || (isList && this.#isStoring)
+    const isStored = this.#isStoring && (whole || !this.#hasFailed)
     this.collections.set(path, {
-      version: Math.max(told.version, version),
-      whole: told.whole || whole,
+      version: Math.max(known.version, version),
+      stored: isStored ? Math.max(known.stored, version) : known.stored,
+      whole,
     })
   }
 
   /** An event of a watch. */
   showChange(collection: Collection, type: string, object: ModelObject): void {
     this.reach(collection, object.version)
-    this.#show(collection.resource, object, object.version, type !== 'DELETED')
+    // A collection that missed a write is not kept up to date before it is listed.
+    const isStored = !this.#hasFailed || this.wasShownWhole(collection)
+    this.#show(collection.resource, object, object.version, type !== 'DELETED', isStored)
   }
 
-  #show(resource: Resource, object: ModelObject, version: number, there: boolean): void {
+  #show(
+    resource: Resource,
+    object: ModelObject,
+    version: number,
+    there: boolean,
+    isStored = true,
+  ): void {
     // An older list of another collection does not bring back what an event has taken since.
-    if (version >= this.sinceOf(resource, object)) this.#note(resource, object, version, there)
+    if (version >= this.sinceOf(resource, object))
+      this.#note(resource, object, version, there, isStored)
   }
 
   /** The version at or after which the next answer about this object must have been true. */
@@ -106,8 +153,14 @@ export class Observations {
     return this.objects.get(`${resource}/${keyOf(of)}`)?.since ?? 0
   }
 
+  /** The same for an answer from the store, which may lack what a failing disk did not take. */
+  storedSinceOf(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): number {
+    return this.objects.get(`${resource}/${keyOf(of)}`)?.storedSince ?? 0
+  }
+
   isKnownThere(resource: Resource, of: Pick<ModelObject, 'namespace' | 'name'>): boolean {
-    return this.objects.get(`${resource}/${keyOf(of)}`)?.there === true
+    const known = this.objects.get(`${resource}/${keyOf(of)}`)
+    return known?.there === true && known.stored
   }
 
   /** The answer to a get. */
@@ -129,9 +182,13 @@ export class Observations {
     of: Pick<ModelObject, 'namespace' | 'name'>,
     version: number,
     there: boolean,
+    isStored = true,
   ): void {
     const since = Math.max(this.sinceOf(resource, of), version)
-    this.objects.set(`${resource}/${keyOf(of)}`, { since, there })
+    const stored = isStored && this.#isStoring
+    const storedBefore = this.storedSinceOf(resource, of)
+    const storedSince = stored ? Math.max(storedBefore, version) : storedBefore
+    this.objects.set(`${resource}/${keyOf(of)}`, { since, storedSince, there, stored })
   }
 }
 

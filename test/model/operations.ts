@@ -16,6 +16,8 @@ export interface Setup {
   readonly collections: readonly Collection[]
   /** The hub is a process of its own, which can be killed. */
   readonly child: boolean
+  /** Its disk can fail; only where it is a process of its own. */
+  readonly disk: boolean
   /** A second API server is so many writes behind; 0: there is none. */
   readonly lag: number
   readonly bookmarkMs: number
@@ -79,6 +81,9 @@ export type Operation =
   | { readonly do: 'compact' | 'end-watches' | 'restart' }
   /** The API server that does not lag goes, or comes back. */
   | { readonly do: 'fall-behind' | 'catch-up' }
+  /** The hub's disk takes no writes, or cannot sync; or it does both again. */
+  | { readonly do: 'fail-disk'; readonly what: 'writes' | 'syncs' }
+  | { readonly do: 'heal-disk' }
 
 export interface Sequence {
   readonly setup: Setup
@@ -94,6 +99,7 @@ function setupOf(random: Random, childOnceIn: number): Setup {
     viewers,
     collections: some(random, 1 + random.below(3), () => collectionOf(random, random.of(chosen))),
     child: random.once(childOnceIn),
+    disk: false,
     lag: random.once(5) ? 1 + random.below(4) : 0,
     bookmarkMs: random.once(2) ? 100 : 60_000,
     patient: random.once(6),
@@ -124,7 +130,15 @@ export function sequenceOf(random: Random, childOnceIn = 12): Sequence {
   const setup = setupOf(random, childOnceIn)
   const count = 10 + random.below(30)
   const begin = some(random, 2 + random.below(4), () => write(random, setup))
-  return { setup, operations: [...begin, ...some(random, count, () => operation(random, setup))] }
+  const operations = [...begin, ...some(random, count, () => operation(random, setup))]
+  const disk = setup.child && random.once(2)
+  if (!disk) return { setup, operations }
+  const fails = { do: 'fail-disk', what: random.of(['writes', 'syncs'] as const) } as const
+  const at = begin.length + random.below(count)
+  operations.splice(at, 0, fails)
+  // Most stay so until the end.
+  if (random.once(3)) operations.splice(at + 1 + random.below(count), 0, { do: 'heal-disk' })
+  return { setup: { ...setup, disk }, operations }
 }
 
 const placeOf = (random: Random, { collections }: Setup): ObjectRef => ({

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Client, ClientOptions } from '../kit/client.ts'
 import { TestHub } from '../kit/hub.ts'
+import { FaultyDisk, disk } from '../crash/disk.ts'
 import { ChildHub } from '../kit/hub-child.ts'
+import { until } from '../kit/until.ts'
 import { hubFlags, type TestHubOptions } from '../kit/hub-config.ts'
 
 /** The hub of a sequence, whichever way it runs. */
@@ -16,16 +18,40 @@ export interface RunningHub extends AsyncDisposable {
    * Another one over the same state: in a process of its own it is killed, in this one it stops.
    */
   restart(): Promise<void>
+  /** Absent where its disk cannot fail. */
+  readonly disk?: FaultyDisk
+  /** Resolves once its disk takes writes. */
+  storing(): Promise<void>
+}
+
+interface HubPlace {
+  /** A process of its own. */
+  readonly child: boolean
+  /** Its disk can fail, where there is a compiler to make such a one. */
+  readonly disk: boolean
 }
 
 /** Keeps its state until it is disposed of. */
-export async function runHub(options: TestHubOptions, child: boolean): Promise<RunningHub> {
+export async function runHub(options: TestHubOptions, place: HubPlace): Promise<RunningHub> {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-model-'))
   const forget = (): void => rmSync(rootDir, { recursive: true, force: true })
-  if (child) {
-    const hub = new ChildHub(rootDir, hubFlags(rootDir, options))
+  if (place.child) {
+    const made = place.disk ? disk(rootDir) : undefined
+    const under =
+      made && 'library' in made
+        ? new FaultyDisk(made.library, rootDir, join(rootDir, 'control'))
+        : undefined
+    const hub = new ChildHub(rootDir, hubFlags(rootDir, options), {
+      ...(under && { ...under.env, NODE_OPTIONS: '' }),
+    })
     await hub.start()
     return {
+      ...(under && { disk: under }),
+      storing: async () => {
+        await until('the disk to take writes', async () => {
+          return (await hub.ops.get('/readyz')).status === 200
+        })
+      },
       as: (component, asked) => hub.as(component, asked),
       offline: () => hub.offline(),
       online: () => hub.online(),
@@ -33,7 +59,11 @@ export async function runHub(options: TestHubOptions, child: boolean): Promise<R
         await hub.crash()
         await hub.start()
       },
-      [Symbol.asyncDispose]: () => hub.crash().then(forget),
+      [Symbol.asyncDispose]: async () => {
+        await hub.crash()
+        under?.[Symbol.dispose]()
+        forget()
+      },
     }
   }
   const hub = await new TestHub(rootDir, options).start()
@@ -42,6 +72,7 @@ export async function runHub(options: TestHubOptions, child: boolean): Promise<R
     offline: () => hub.offline(),
     online: () => hub.online(),
     restart: () => hub.restart(),
+    storing: () => Promise.resolve(),
     [Symbol.asyncDispose]: () => hub.stop().then(forget),
   }
 }

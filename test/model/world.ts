@@ -1,3 +1,4 @@
+import { constants } from 'node:os'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { CloudServer } from '../kit/cloud.ts'
 import { freePort } from '../kit/free-port.ts'
@@ -64,6 +65,7 @@ export class World implements AsyncDisposable {
   #life = 0
   /** The newest version when the link was cut last. */
   #cutAt = Infinity
+  #diskFails = false
   /** The oldest version for an exact list. */
   #marks = 0
   /**
@@ -114,7 +116,7 @@ export class World implements AsyncDisposable {
     const cloud = new CloudServer(sandbox, undefined)
     const upstreams = second ? [cloud, second] : [cloud]
     const options = { upstreams, flags: ['--lb-mode=priority'], config: { heartbeat } }
-    const hub = await runHub(options, setup.child)
+    const hub = await runHub(options, setup)
     const world = new World(setup, cloud, second, hub)
     await world.#steady()
     return world
@@ -181,6 +183,8 @@ export class World implements AsyncDisposable {
         this.#cloud.sandbox.endWatches()
         break
       case 'restart':
+        // Which writes it missed could not be recorded.
+        if (this.#diskFails) break
         this.#life++
         this.#link.is('unclear')
         await this.#hub.restart()
@@ -192,6 +196,12 @@ export class World implements AsyncDisposable {
       case 'catch-up':
         await this.#link.catchUp()
         break
+      case 'fail-disk':
+        this.#failDisk(operation.what)
+        break
+      case 'heal-disk':
+        await this.#healDisk()
+        break
     }
     this.#throwIfAny()
   }
@@ -199,6 +209,26 @@ export class World implements AsyncDisposable {
   #cutLink(): void {
     if (!this.#link.isDown) this.#cutAt = this.#history.newest
     this.#link.cut()
+  }
+
+  #failDisk(what: Op<'fail-disk'>['what']): void {
+    const { disk } = this.#hub
+    if (!disk) return
+    this.#diskFails = true
+    const { ENOSPC, EIO } = constants.errno
+    if (what === 'writes') disk.failWrites(ENOSPC)
+    else disk.failSyncs(EIO)
+    for (const { audience } of this.#viewers) audience.storesNoMore()
+  }
+
+  async #healDisk(): Promise<void> {
+    const { disk } = this.#hub
+    if (!disk || !this.#diskFails) return
+    disk.failWrites(0)
+    disk.failSyncs(0)
+    await this.#hub.storing()
+    this.#diskFails = false
+    for (const { audience } of this.#viewers) audience.storesAgain()
   }
 
   async #unless(loose: boolean, doing: Promise<void>): Promise<void> {
@@ -284,7 +314,7 @@ export class World implements AsyncDisposable {
     const follower = this.#followerOf(operation)
     const { audience } = viewer
     const asked = this.#ask()
-    const floor = audience.floor(collection)
+    const [floor, stored] = [audience.floor(collection), audience.storedFloor(collection)]
     const seen = audience.seen(collection)
     const mustHave = this.#mustHave(viewer, collection)
     const own = follower.version ?? floor
@@ -312,7 +342,7 @@ export class World implements AsyncDisposable {
           : this.#mayRefuseList(answer?.status, state, viewer, {
               number: isNumbered ? Number(wanted) : undefined,
               exact,
-              floor,
+              floor: stored,
               mustHave,
               newest: asked.newest,
             })
@@ -350,15 +380,14 @@ export class World implements AsyncDisposable {
     // has shown.
     const isInOrder = wanted === '0' && (isOnline || this.#probed === asked.epoch)
     const least = Math.max(
-      leastVersion(wanted, floor, isOnline, asked.newest),
+      leastVersion(wanted, isOnline ? floor : stored, isOnline, asked.newest),
       isInOrder ? seen : 0,
     )
     if (version < least) throw new Finding(`${path} is at ${version}, before ${least}`)
     if (exact && version !== Number(wanted)) {
       throw new Finding(`${path} is at ${version}, not exactly that`)
     }
-    audience.accepted = true
-    this.#filtered.add(programOf(viewer, collection))
+    this.#stored(viewer, collection)
     // What was read in pages of two hubs was not kept by either.
     if (asked.life === this.#life) audience.showList(collection, version)
     if (!follower.isOpen && version >= (follower.version ?? 0)) follower.take(version)
@@ -405,25 +434,25 @@ export class World implements AsyncDisposable {
     const { audience } = viewer
     const of = { namespace, name }
     const asked = this.#ask()
-    const known = audience.sinceOf(resource, of)
+    const [known, stored] = [audience.sinceOf(resource, of), audience.storedSinceOf(resource, of)]
     const program = programOf(viewer, { resource })
     const wasThere = audience.isKnownThere(resource, of) && this.#filtered.has(program)
     const path = `${pathOfObject(resource, of)}${version === 'any' ? '?resourceVersion=0' : ''}`
     const answer = await this.#send(viewer, path)
     const state = this.#stateSince(asked)
-    const since = state === 'online' && version === 'none' ? asked.newest : known
+    const isOnline = state === 'online'
+    const since = isOnline ? (version === 'none' ? asked.newest : known) : stored
     this.#say(viewer, `${path}: ${answer?.status}`)
     if (answer?.status === 200) {
       const object = modelObject(answer.object)
       checkState(this.#history, resource, of, shown(object), since, shown)
-      audience.accepted = true
-      this.#filtered.add(program)
+      this.#stored(viewer, { resource })
       audience.showObject(resource, object)
       return
     }
     if (answer?.status === 404) {
       checkState(this.#history, resource, of, undefined, since, shown)
-      audience.accepted ||= state === 'online'
+      audience.accepted ||= state === 'online' && !this.#diskFails
       audience.showAbsence(resource, of, this.#history.absentFrom(resource, of, since) ?? since)
       return
     }
@@ -438,6 +467,13 @@ export class World implements AsyncDisposable {
       !this.#history.hasLeft(watched, resource, of, shownAt, this.#cutAt)
     if (state === 'offline' && answer?.status === 503 && !mustHave) return
     throw new Finding(`${path} was ${answered(answer)} while ${state}`)
+  }
+
+  /** An answer has shown that its caller is accepted, and what its filters depend on is known. */
+  #stored(viewer: Viewer, collection: Collection): void {
+    if (this.#diskFails) return
+    viewer.audience.accepted = true
+    this.#filtered.add(programOf(viewer, collection))
   }
 
   async #send(
@@ -458,7 +494,8 @@ export class World implements AsyncDisposable {
     const follower = this.#followerOf(operation)
     const { collection, version } = follower
     const asked = this.#ask()
-    const floor = audience.floor(collection)
+    const isOnline = asked.state === 'online'
+    const floor = isOnline ? audience.floor(collection) : audience.storedFloor(collection)
     const mustHave = this.#mustHave(viewer, collection)
     const resumes = operation.from === 'own' && version !== undefined
     const bookmarks = { allowWatchBookmarks: 'true' }
@@ -473,7 +510,7 @@ export class World implements AsyncDisposable {
     const least = leastVersion(
       version === undefined ? '' : String(version),
       floor,
-      asked.state === 'online',
+      isOnline,
       asked.newest,
     )
     const start = resumes ? { after: version } : { from: Math.max(least, this.#history.first) }
@@ -481,7 +518,7 @@ export class World implements AsyncDisposable {
     this.#say(viewer, `${pathOf(collection, query)}: ${status}`)
     const state = this.#stateSince(asked)
     if (status === 200) {
-      this.#filtered.add(programOf(viewer, collection))
+      if (!this.#diskFails) this.#filtered.add(programOf(viewer, collection))
       return
     }
     if (status === 410 || status === 504) follower.version = undefined
@@ -589,6 +626,13 @@ export class World implements AsyncDisposable {
     await this.#link.catchUp()
     await this.#steady()
     await Promise.all(this.#loose)
+    if (this.#diskFails) {
+      await this.#healDisk()
+      // Before they are listed again: what has missed a write is not there.
+      await this.#readOffline()
+      this.#link.mend()
+      await this.#steady()
+    }
     for (const [viewer, { followers, peeks }] of this.#viewers.entries()) {
       for (const peek of peeks.values()) peek.leave()
       for (const follower of followers.values()) {
@@ -598,10 +642,17 @@ export class World implements AsyncDisposable {
     }
     this.#throwIfAny()
     for (const follower of this.#followers()) follower.leave()
+    await this.#readOffline()
+  }
+
+  /** Cuts the link, lists what was followed and shown, and gets each object there is. */
+  async #readOffline(): Promise<void> {
     this.#cutLink()
     await this.#steady()
-    for (const [viewer, { followers }] of this.#viewers.entries()) {
+    for (const [viewer, { followers, audience }] of this.#viewers.entries()) {
       for (const follower of followers.values()) {
+        // Each read for a filter that lacks its inputs would wait for them.
+        if (audience.seen(follower.collection) === 0) continue
         const collection = this.#setup.collections.indexOf(follower.collection)
         await this.do({ viewer, collection, ...plainList })
         const { resource } = follower.collection
@@ -634,7 +685,7 @@ export class World implements AsyncDisposable {
       await follower.caughtUp(newest)
     }
     if (!follower.isOpen) throw new Finding(`${pathOf(follower.collection)} cannot be followed`)
-    if (this.#setup.lag > 0) {
+    if (this.#setup.lag > 0 || this.#setup.disk) {
       follower.leave()
       await this.do({ ...asks, ...plainList })
     }
