@@ -292,10 +292,11 @@ export class Cacher implements AsyncDisposable {
         this.#end('expired')
         throw new RequestRefused(410)
       }
+      const before = this.#log?.version
       await stored.list(version, ending)
       if (isRestored) this.#end('expired')
       // The store does not take the list, and the API server has forgotten what follows the log.
-      else if (this.version === undefined) this.#end('over')
+      else if (before !== undefined && !isNewer(this.version, before)) this.#end('over')
       this.#wasListed = true
     }
     const reflector = new Reflector(
@@ -412,9 +413,10 @@ export class Cacher implements AsyncDisposable {
     if (!log || !isNewer(stored, log.version)) return log?.version ?? stored
     const changes = this.#parts.store.changes(this.key, log.version)
     if (typeof changes === 'object') {
+      const { version: before } = log
       try {
         for (const events of changes.batches) this.#publish(log, events)
-        this.#skip(log, changes.resourceVersion)
+        this.#skip(log, before, changes.resourceVersion)
       } catch (cause) {
         if (!(cause instanceof StoreFailure)) throw cause
       }
@@ -445,12 +447,12 @@ export class Cacher implements AsyncDisposable {
   }
 
   /**
-   * The log goes on at a list that has brought no change. A client that has observed a version
-   * between may have observed an object that was gone again by then, and has to list.
+   * The log goes on from `before` at what the store has: events, and lists that have brought no
+   * change. A client that has observed a version between may have observed an object that was gone
+   * again by then: where the store does not know what follows that version, it has to list.
    */
-  #skip(log: EventLog, version: string): void {
-    const { version: before } = log
-    log.skipTo(version)
+  #skip(log: EventLog, before: string, version: string): void {
+    log.skip(before, version)
     for (const watcher of this.#watchers)
       if (isNewer(watcher.from, before)) this.#expireUnlessStored(watcher)
   }
@@ -458,8 +460,9 @@ export class Cacher implements AsyncDisposable {
   /** Ends a cache watcher if the store cannot tell what follows the version of its client. */
   #expireUnlessStored(watcher: CacheWatcher): void {
     const changes = this.#parts.store.changes(this.key, watcher.from)
-    if (changes === 'expired') watcher.expire()
-    else for (const _ of changes?.batches ?? []) break
+    if (typeof changes !== 'object') return watcher.expire()
+    // Its snapshot is released.
+    for (const _ of changes.batches) break
   }
 
   #publish(log: EventLog, events: readonly WatchEvent[]): void {

@@ -84,13 +84,14 @@ export class EventLog {
   }
 
   /**
-   * Goes on at `version`, as of a list that has found the collection as it was. The store alone
-   * knows which versions between may be resumed from.
+   * Goes on at `version`, as of a list that has found the collection as it was, or of events that
+   * were published after one. The store alone knows which versions since `from` may be resumed
+   * from.
    */
-  skipTo(version: string): void {
-    if (!isNewer(version, this.#version)) return
-    this.#gaps.push([this.#version, version])
-    this.#version = version
+  skip(from: string, version: string): void {
+    if (!isNewer(version, from)) return
+    this.#gaps.push([from, version])
+    if (isNewer(version, this.#version)) this.#version = version
     if (this.#gaps.length <= maxGaps) return
     const [[, to] = ['', '']] = this.#gaps.splice(0, 1)
     if (isNewer(to, this.#tail)) this.#tail = to

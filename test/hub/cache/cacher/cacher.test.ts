@@ -189,36 +189,46 @@ void t.test('an event stored when the upstream watch was cut is sent from the di
   await events!.return(undefined)
 })
 
-void t.test(
-  'a watch from before a list without changes is over, however late it is read',
-  async (t) => {
-    let version = '10'
-    const whole = emptyAt(() => version)
-    const resumed = Promise.withResolvers<void>()
-    const store: ObjectStore = Object.assign(whole, {
-      changes: (_: unknown, since: string) => {
-        if (since === '10') resumed.resolve()
-        return since === '12' ? 'expired' : { ...whole.list(key), resourceVersion: version }
+const afterGap: Readonly<Record<string, readonly ObjectEvent[][]>> = {
+  'a list without changes': [],
+  'an event that follows such a list': [[added('15')]],
+}
+
+for (const [what, batches] of Object.entries(afterGap)) {
+  for (const unknown of ['expired', undefined]) {
+    void t.test(
+      `a watch from before ${what} is over where the store knows it as ${unknown}`,
+      async (t) => {
+        let version = '10'
+        const whole = emptyAt(() => version)
+        const resumed = Promise.withResolvers<void>()
+        const store: ObjectStore = Object.assign(whole, {
+          changes: (_: unknown, since: string) => {
+            if (since === '10') resumed.resolve()
+            if (since === '12') return unknown
+            return { ...whole.list(key), resourceVersion: version, batches }
+          },
+        })
+        const recorded = async (): Promise<Reply> => {
+          version = '15'
+          return watchReply(representation, 'Service', sourceOfCut())
+        }
+        const leaving = new AbortController()
+        await using cacher = cacherOf(store, recorded)
+        const from = (version: string): AsyncGenerator<readonly WatchEvent[]> | undefined =>
+          cacher.events({ ...watch, from: version, signal: leaving.signal })
+        const [first, between] = [from('10'), from('12')]
+        const waiting = first?.next()
+        await inTime('the upstream watch to be cut', resumed.promise)
+        t.match(await between?.next(), { value: [{ type: 'ERROR', status: { code: 410 } }] })
+        t.equal((await between?.next())?.done, true)
+        t.equal(from('12'), undefined, 'and no other begins there')
+        leaving.abort()
+        await Promise.all([waiting, first?.return(undefined)])
       },
-    })
-    const recorded = async (): Promise<Reply> => {
-      version = '15'
-      return watchReply(representation, 'Service', sourceOfCut())
-    }
-    const leaving = new AbortController()
-    await using cacher = cacherOf(store, recorded)
-    const from = (version: string): AsyncGenerator<readonly WatchEvent[]> | undefined =>
-      cacher.events({ ...watch, from: version, signal: leaving.signal })
-    const [first, between] = [from('10'), from('12')]
-    const waiting = first?.next()
-    await inTime('the upstream watch to be cut', resumed.promise)
-    t.match(await between?.next(), { value: [{ type: 'ERROR', status: { code: 410 } }] })
-    t.equal((await between?.next())?.done, true)
-    t.equal(from('12'), undefined, 'and no other begins there')
-    leaving.abort()
-    await Promise.all([waiting, first?.return(undefined)])
-  },
-)
+    )
+  }
+}
 
 void t.test('events are compared for a client that selects some of the objects', async (t) => {
   let version = '10'
@@ -329,24 +339,26 @@ void t.test('no request waits for a collection that the store does not take', as
   t.notOk(cacher.isLive)
 })
 
-void t.test(
-  'a watch ends where its version is forgotten and the store takes no list',
-  async (t) => {
-    let version: string | undefined = '10'
-    const store = emptyAt(() => version)
-    const status = expired('too old resource version: 10 (20)')
-    const recorded = async ({ url }: Exchange): Promise<Reply> => {
-      if (url.includes('watch=true'))
-        return watchReply(representation, 'Service', once([{ type: 'ERROR', status }]))
-      version = undefined
-      return listReply(representation, emptyAt10.list(key)!)
-    }
-    await using cacher = cacherOf(store, recorded)
-    const { signal } = new AbortController()
-    const events = cacher.events({ ...watch, isUnderWay: true, lastsMs: 600_000, signal })
-    t.strictSame(await inTime('the end', events!.next()), { value: undefined, done: true })
-  },
-)
+for (const left of [undefined, '10']) {
+  void t.test(
+    `a watch ends where its version is forgotten and the store, at ${left}, takes no list`,
+    async (t) => {
+      let version: string | undefined = '10'
+      const store = emptyAt(() => version)
+      const status = expired('too old resource version: 10 (20)')
+      const recorded = async ({ url }: Exchange): Promise<Reply> => {
+        if (url.includes('watch=true'))
+          return watchReply(representation, 'Service', once([{ type: 'ERROR', status }]))
+        version = left
+        return listReply(representation, emptyAt10.list(key)!)
+      }
+      await using cacher = cacherOf(store, recorded)
+      const { signal } = new AbortController()
+      const events = cacher.events({ ...watch, isUnderWay: true, lastsMs: 600_000, signal })
+      t.strictSame(await inTime('the end', events!.next()), { value: undefined, done: true })
+    },
+  )
+}
 
 void t.test('a watch that begins while the upstream watch closes ends', async (t) => {
   const [idle, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]

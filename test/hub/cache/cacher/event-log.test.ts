@@ -75,11 +75,11 @@ for (const [what, bounds] of [
 void t.test('before a list without changes only versions without a gap are read', async (t) => {
   const log = logAt(10, { groups: 3 })
   log.append([event(11)])
-  log.skipTo('15')
-  log.skipTo('14')
+  log.skip('11', '15')
+  log.skip('15', '14')
   t.equal(log.version, '15')
   log.append([event(16)])
-  log.skipTo('20')
+  log.skip('16', '20')
   log.append([event(21)])
   const versions = [10, 11, 12, 14, 15, 16, 17, 20, 21]
   t.strictSame(
@@ -92,11 +92,23 @@ void t.test('before a list without changes only versions without a gap are read'
   t.strictSame(after(log, 15), ['16', '21', '22'])
 })
 
+void t.test('events after a list without changes do not hide its gap', async (t) => {
+  const log = logAt(10)
+  log.append([event(16)])
+  log.append([event(18)])
+  log.skip('10', '18')
+  t.equal(log.version, '18')
+  t.strictSame(
+    [10, 12, 16, 18].map((version) => after(log, version)?.join()),
+    ['16,18', undefined, undefined, ''],
+  )
+})
+
 void t.test(
   'of many lists without changes the log forgets what was before the oldest',
   async (t) => {
     const log = logAt(10)
-    for (let version = 12; version <= 28; version += 2) log.skipTo(String(version))
+    for (let version = 12; version <= 28; version += 2) log.skip(log.version, String(version))
     t.strictSame(
       [10, 12, 13, 14, 28].map((version) => after(log, version)),
       [undefined, [], undefined, [], []],
