@@ -339,11 +339,8 @@ class RecordedChanges implements EventRecorder {
     const version = resourceVersion(at)
     const { store, key, hooks } = this.#parts
     const { partition, gvr } = key
+    if (version === undefined || isNewer(this.#newestStored, store.version(key))) return
     const of = { partition, gvr, namespace, name }
-    const stored = store.get(of)
-    if (version === undefined || typeof stored !== 'object') return
-    if (!isNewer(version, stored.confirmedVersion)) return
-    if (isNewer(this.#newestStored, store.version(key))) return
     await store.forget(of, version).catch(hooks.onStoreFailure)
   }
 

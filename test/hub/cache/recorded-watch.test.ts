@@ -168,6 +168,23 @@ void t.test('a deletion that is not recorded takes an older record too', async (
   t.strictSame(cache.names(), ['a at 40', 'b at 45'], 'the list stays as it was sent')
 })
 
+for (const [what, from] of [
+  ['repeated', 49],
+  ['not recorded', 61],
+] as const) {
+  void t.test(`a deletion that is ${what} takes a record that is being written`, async (t) => {
+    await using cache = await recordingIn(t.testdir())
+    const selected = `${pods}?labelSelector=app%3Dx`
+    await cache.list(selected, page(60, {}))
+    const busy = cache.occupyWriter()
+    const writing = cache.list('/api/v1/namespaces/default/pods/a', singlePod('a', 50))
+    const deleted = event('DELETED', 'a', from + 9)
+    await cache.list(`${selected}&watch=1&resourceVersion=${from}`, deleted)
+    await Promise.all([busy, writing])
+    t.equal(cache.object('a'), undefined)
+  })
+}
+
 void t.test('a repeated deletion takes no record of a cluster restored since', async (t) => {
   await using cache = await recordingIn(t.testdir())
   const selected = `${pods}?labelSelector=app%3Dx`

@@ -2,7 +2,7 @@ import { now } from '../../../base/clock.ts'
 import type { WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
-import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
+import { isNewer, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import type { Identity } from '../../../api/request/identity.ts'
 import type {
   ApplyOptions,
@@ -72,6 +72,8 @@ export class SqliteStore implements ObjectStore {
    * has to write.
    */
   #forgetting = 0
+  /** The same for puts, and what a `forget` has to remove. */
+  #putting = 0
   #closed: Promise<void> | undefined
 
   constructor(parts: Parts) {
@@ -240,16 +242,20 @@ export class SqliteStore implements ObjectStore {
     this.#sweep.used(partition.identity)
     const scope = scopeOf(partition, gvr)
     this.#scopeMarks.note(scope, partition)
-    await this.#writing.write(
-      { kind: 'put', scope, gvk, objects: pack([object]), restored, confirmedAt: now() },
-      { bytes: object.bytes.byteLength },
-    )
+    this.#putting += 1
+    try {
+      await this.#writing.write(
+        { kind: 'put', scope, gvk, objects: pack([object]), restored, confirmedAt: now() },
+        { bytes: object.bytes.byteLength },
+      )
+    } finally {
+      this.#putting -= 1
+    }
   }
 
-  async forget(
-    { partition, gvr, namespace, name }: ObjectKey,
-    below: ResourceVersion | '' = '',
-  ): Promise<void> {
+  async forget(key: ObjectKey, below: ResourceVersion | '' = ''): Promise<void> {
+    if (below !== '' && this.#putting === 0 && !this.#hasBefore(key, below)) return
+    const { partition, gvr, namespace, name } = key
     this.#forgetting += 1
     try {
       const scope = scopeOf(partition, gvr)
@@ -257,6 +263,12 @@ export class SqliteStore implements ObjectStore {
     } finally {
       this.#forgetting -= 1
     }
+  }
+
+  /** Whether a state of before `version` is stored. */
+  #hasBefore(key: ObjectKey, version: ResourceVersion): boolean {
+    const stored = this.get(key)
+    return typeof stored === 'object' && isNewer(version, stored.confirmedVersion)
   }
 
   replace(key: CollectionKey): Replacement {
