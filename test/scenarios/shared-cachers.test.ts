@@ -726,6 +726,38 @@ void t.test(
   },
 )
 
+for (const [what, selector, expected] of [
+  ['an object that may have left a selection', 'labelSelector=app', 503],
+  [
+    'one that a selection by another name lacks',
+    'labelSelector=app&fieldSelector=metadata.name%3Db',
+    200,
+  ],
+] as const) {
+  void t.test(`offline no older record of its own replaces a shared one: ${what}`, async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const ofA = '/api/v1/namespaces/default/services/a'
+    const kubeProxy = hub.as('kube-proxy')
+    t.equal((await kubeProxy.get(ofA)).status, 200)
+    const [watch] = await Promise.all(
+      accounts(cloud, hub, 'coredns', 'other').map((client) => informer(client)),
+    )
+    cloud.touch(services, 'a', 'default')
+    const { version } = cloud.sandbox
+    t.match(await watch?.next(), { type: 'MODIFIED' })
+    cloud.sandbox.create(configMaps, { metadata: { name: 'later', namespace: 'default' } })
+    t.strictSame((await kubeProxy.list(`${allServices}?${selector}`)).names, [])
+    await cloud.unplug()
+    await hub.offline()
+    const answer = await kubeProxy.get(ofA)
+    t.equal(answer.status, expected)
+    if (expected === 200) t.equal(at(objectOf(answer), 'metadata', 'resourceVersion'), version)
+  })
+}
+
 void t.test('offline nothing is shared that the hub itself may not read', async (t) => {
   const cloud = await startCloud(t)
   add(cloud, 'a')

@@ -3,7 +3,13 @@ import { objectKind } from '../../api/codec/list.ts'
 import { selectionOf, type Selection } from '../../api/codec/selection.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import { covers, isSelective, selectorOfName } from '../../api/kube/selectors.ts'
+import {
+  covers,
+  isSelective,
+  matchesFields,
+  parseFieldSelector,
+  selectorOfName,
+} from '../../api/kube/selectors.ts'
 import {
   compareVersions,
   isNewer,
@@ -138,7 +144,14 @@ export const mayHaveLeftSelection = (
   info: ResourceRequest,
   store: ObjectStore,
   version: ResourceVersion,
-): boolean => versionsOf(exchange, info, store, isSelective).some((each) => isNewer(each, version))
+): boolean => {
+  const mayHold = (key: CollectionKey): boolean =>
+    parseFieldSelector(key.fieldSelector).every(
+      (each) => each.field !== 'metadata.name' || matchesFields([each], () => info.name),
+    )
+  const versions = versionsOf(exchange, info, store, (key) => isSelective(key) && mayHold(key))
+  return versions.some((each) => isNewer(each, version))
+}
 
 /** The versions of the caller's `wanted` collections that may hold objects of the namespace. */
 const versionsOf = (

@@ -337,8 +337,7 @@ export class SharedCachers implements AsyncDisposable {
       namespace: info.namespace ?? '',
       name,
     })
-    if (stored === undefined || mayHaveLeftSelection(exchange, info, store, version))
-      return undefined
+    if (stored === undefined) return undefined
     const own = exchange.representations.flatMap(
       (each) => store.get(objectKey(exchange, info, each)) ?? [],
     )
@@ -350,6 +349,11 @@ export class SharedCachers implements AsyncDisposable {
     const known = stored === 'absent' ? version : resourceVersion(stored.object.resourceVersion)
     const isNews = newestOwn === undefined || (known && compareVersions(known, newestOwn) > 0)
     if (!isNews) return undefined
+    if (mayHaveLeftSelection(exchange, info, store, version)) {
+      if (newestOwn === undefined) return undefined
+      // The state in the shared collection may be out of date, and the caller's own is.
+      throw neverCached()
+    }
     // The newer of two collections decides whether the object exists.
     const gone = own.includes('absent') && newestOwn === undefined
     if (gone && !isNewer(version, newestCoveringVersion(exchange, info, store))) return undefined
