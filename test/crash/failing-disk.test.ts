@@ -1,11 +1,10 @@
 import t from 'tap'
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import { allServices, pods, podsOfNode, service, services, startCloud } from '../kit/cloud.ts'
+import { pods, podsOfNode, startCloud } from '../kit/cloud.ts'
 import { ChildHub } from '../kit/hub-child.ts'
 import { rootFolder } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
-import { until } from '../kit/until.ts'
 import { FaultyDisk, disk } from './disk.ts'
 
 const made = disk(rootFolder(t))
@@ -69,37 +68,4 @@ else {
       },
     )
   }
-
-  void t.test('a shared collection that missed a write gives way to no older list', async (t) => {
-    const folder = rootFolder(t)
-    const cloud = await startCloud(t)
-    using under = new FaultyDisk(library, folder, join(folder, 'control'))
-    const env = { ...under.env, NODE_OPTIONS: '' }
-    const hub = new ChildHub(folder, hubFlags(folder, { upstreams: [cloud] }), env)
-    t.teardown(() => hub.crash())
-    await hub.start()
-    await hub.online()
-    cloud.sandbox.create(services, service('a', '10.96.1.1'))
-    const proxy = hub.as('kube-proxy')
-    const { resourceVersion } = await proxy.list(`${allServices}?resourceVersion=0`)
-    const watches = [
-      await proxy.watch(allServices, { resourceVersion }),
-      await hub.as('coredns').watch(allServices, { resourceVersion }),
-    ]
-    cloud.sandbox.delete(services, 'a', 'default')
-    for (const watch of watches) t.match(await watch.next(), { type: 'DELETED' })
-
-    under.failWrites(EIO)
-    cloud.sandbox.create(services, service('b', '10.96.1.2'))
-    for (const watch of watches) t.strictSame(await watch.rest(), [])
-    await cloud.unplug()
-    await hub.offline()
-    under.failWrites(0)
-    await until('the disk to take writes', async () => {
-      return !/\[-\]store/.test((await hub.ops.get('/readyz')).body.toString())
-    })
-    const list = await proxy.get(allServices)
-    const object = await proxy.get('/api/v1/namespaces/default/services/a')
-    t.strictSame([list.status, object.status], [503, 503], 'both would show what is deleted')
-  })
 }

@@ -50,12 +50,22 @@ export class Observations {
     this.#history = history
   }
 
-  /** The hub's disk fails: it may lack what is shown from now on, and what changes. */
+  /**
+   * The hub's disk fails: it may lack what is shown from now on, and what changes. In place of a
+   * collection that misses a write, what is older may be shown: of an object its record or its
+   * state in another collection, of a shared collection the reader's own.
+   */
   storesNoMore(): void {
     this.#isStoring = false
     this.#hasFailed = true
-    for (const known of this.collections.values()) known.whole = false
-    for (const known of this.objects.values()) known.stored = false
+    for (const [path, known] of this.collections) {
+      known.whole = false
+      if (/services|endpointslices/.test(path)) known.stored = 0
+    }
+    for (const known of this.objects.values()) {
+      known.stored = false
+      known.storedSince = 0
+    }
   }
 
   storesAgain(): void {

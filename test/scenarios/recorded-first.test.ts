@@ -33,7 +33,6 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   changes: (key, since) => store.changes(key, since),
   version: (key) => store.version(key),
   committedVersion: (key) => store.committedVersion(key),
-  lastReadableVersion: (key) => store.lastReadableVersion(key),
   settled: (key) => store.settled(key),
   holdsFor: (prefix) => store.holdsFor(prefix),
   observedVersion: (identity, gvr) => store.observedVersion(identity, gvr),

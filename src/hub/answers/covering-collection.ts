@@ -19,7 +19,7 @@ import {
 } from '../../api/kube/resource-version.ts'
 import { namesObjects, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { collectionKey, objectKey } from './keys.ts'
+import { collectionKey } from './keys.ts'
 import type { CollectionKey, StoredCollection, ObjectStore, StoredList } from '../store/store.ts'
 import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
@@ -101,28 +101,6 @@ export function storedList(
   const selected = (object: ApiObject): boolean =>
     selection.selects(gvk, representation.encoding, object)
   return { ...stored, batches: mapBatches(stored.batches, (objects) => objects.filter(selected)) }
-}
-
-/**
- * The version at which the caller's own records answer this read offline: of the collection,
- * perhaps as part of a wider one, or of the object. `undefined`: they have no answer.
- */
-export function offlineVersion(
-  exchange: Exchange,
-  store: ObjectStore,
-): ResourceVersion | undefined {
-  const { info } = exchange
-  if (!info.isResource) return undefined
-  if (info.verb !== 'get') {
-    return resourceVersion(coveringCollection(exchange, info, store)?.resourceVersion)
-  }
-  const records = exchange.representations.map((representation) =>
-    store.get(objectKey(exchange, info, representation)),
-  )
-  const confirmed = records.map((found) =>
-    typeof found === 'object' ? found.confirmedVersion : undefined,
-  )
-  return newestVersion([...confirmed, newestCoveringVersion(exchange, info, store)])
 }
 
 /** The newest version of the caller's stored collections that would hold the requested object. */

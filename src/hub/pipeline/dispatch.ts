@@ -8,11 +8,16 @@ import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
 import { because } from '../../http/exchange/explanation.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { isProven, provenIdentity } from '../../http/exchange/proven.ts'
-import { newestVersion } from '../../api/kube/resource-version.ts'
+import {
+  newestVersion,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../api/kube/resource-version.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { noLongerKnown } from './deadline.ts'
+import { objectKey } from '../answers/keys.ts'
 import { answerLocally, type OfflineParts } from '../answers/offline.ts'
-import { coveringCollection, offlineVersion } from '../answers/covering-collection.ts'
+import { coveringCollection, newestCoveringVersion } from '../answers/covering-collection.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import {
@@ -223,7 +228,7 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
   const observed = lastObservedFor(plan, () =>
     newestVersion([
       parts.sharedRecords?.lastObserved(exchange),
-      offlineVersion(exchange, parts.store),
+      lastObservedOffline(exchange, parts.store),
       isUnknownObject(plan) ? recorder.lastObserved(exchange) : undefined,
     ]),
   )
@@ -250,6 +255,25 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
 const isUnknownObject = (plan: RecordingPlan): boolean =>
   plan.kind === 'object' &&
   !(plan.storedStates?.values().some(({ version }) => version !== '') ?? false)
+
+/**
+ * The version at which the cache would answer, or has answered, this read offline: of the
+ * collection, perhaps as part of a wider one, or of the object.
+ */
+function lastObservedOffline(exchange: Exchange, store: ObjectStore): ResourceVersion | undefined {
+  const { info } = exchange
+  if (!info.isResource) return undefined
+  if (info.verb !== 'get') {
+    return resourceVersion(coveringCollection(exchange, info, store)?.resourceVersion)
+  }
+  const records = exchange.representations.map((representation) =>
+    store.get(objectKey(exchange, info, representation)),
+  )
+  const confirmed = records.map((found) =>
+    typeof found === 'object' ? resourceVersion(found.confirmedVersion) : undefined,
+  )
+  return newestVersion([...confirmed, newestCoveringVersion(exchange, info, store)])
+}
 
 /**
  * Filters read every caller's answers through the recorder. Those of an unproven caller are

@@ -171,7 +171,7 @@ export interface ApplyOptions {
  * Stores the answers to components. Reads are synchronous and see everything committed before;
  * writes resolve when they are committed, and reject with a `StoreFailure` when they are not:
  * nothing is half applied. A collection whose write failed is unfit: `list` and methods that depend
- * on it return `undefined` until its next commit, and `get` returns nothing that is older than it.
+ * on it return `undefined` until its next commit.
  */
 export interface ObjectStore extends AsyncDisposable {
   /**
@@ -198,11 +198,6 @@ export interface ObjectStore extends AsyncDisposable {
   version(key: CollectionKey): string | undefined
   /** The version that `list` would return now; `version` may be newer. Reads no object. */
   committedVersion(key: CollectionKey): string | undefined
-  /**
-   * The version at which the collection was last readable: that of `committedVersion` or, where it
-   * has missed a write since, of the last commit before. `undefined`: never listed.
-   */
-  lastReadableVersion(key: CollectionKey): string | undefined
   /**
    * Resolves when the writes of a collection that are in progress have been committed or have
    * failed.

@@ -464,30 +464,6 @@ void t.test('a collection that missed a write is not served after a restart', as
   t.equal(store.get(keyOf('x')), undefined)
 })
 
-void t.test('what is older than a collection that missed a write is not served', async (t) => {
-  const directory = rootFolder(t)
-  const part = collection({ labelSelector: 'app=x' })
-  const statesOf = (store: ObjectStore): (string | undefined)[] =>
-    ['same', 'changed', 'deleted', 'since'].map((name) => got(store, keyOf(name)))
-  const known = ['same at 1', undefined, undefined, 'since at 9']
-  {
-    await using store = await open(directory)
-    using db = database(directory)
-    const [same, before] = [object('same', 1), object('changed', 2)]
-    await replace(store, part, head(4), [same, before, object('deleted', 3)])
-    await replace(store, collection(), head(6), [same, object('changed', 5)])
-    using _ = refusing(db, 'poison')
-    await t.rejects(store.apply(collection(), [changed('ADDED', object('poison', 7))]))
-    await store.put(keyOf('since'), pod, object('since', 9))
-    t.strictSame(statesOf(store), known)
-  }
-  await using store = await open(directory)
-  t.strictSame(statesOf(store), known, 'nor after a restart')
-  const records = [object('same', 1), object('changed', 5), object('since', 9)]
-  await replace(store, collection(), head(9), records)
-  t.strictSame(statesOf(store), ['same at 1', 'changed at 5', 'absent', 'since at 9'])
-})
-
 void t.test('a missed write is recorded as soon as the disk takes it', async (t) => {
   const directory = rootFolder(t)
   {

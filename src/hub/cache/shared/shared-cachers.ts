@@ -20,7 +20,6 @@ import { neverCached } from '../../answers/offline-reads.ts'
 import {
   mayHaveLeftSelection,
   newestCoveringVersion,
-  offlineVersion,
   storedList,
   type CoveringCollection,
 } from '../../answers/covering-collection.ts'
@@ -145,10 +144,7 @@ export class SharedCachers implements AsyncDisposable {
     const { exchange } = read
     const { cacher, watchers } = this.#of(read)
     const version = resourceVersion(cacher.version)
-    if (version === undefined) {
-      this.#refuseOlderThanShared(read, cacher)
-      return undefined
-    }
+    if (version === undefined) return undefined
     if (read.verb === 'get') return this.#object(read, cacher, version)
     const own = ownVersion(read, this.#parts.store, 'committedVersion')
     const order = own === undefined ? 1 : compareVersions(version, own)
@@ -159,17 +155,6 @@ export class SharedCachers implements AsyncDisposable {
     }
     const reply = this.#watchOffline(read, { cacher, watchers }, version)
     return reply && aged(reply, exchange, cacher.confirmedAt)
-  }
-
-  /**
-   * A shared collection that has missed a write answers nothing. Throws 503 where the caller's own
-   * records are older than its answers were.
-   */
-  #refuseOlderThanShared(read: SharedRead, { key }: Cacher): void {
-    const { store } = this.#parts
-    const shared = resourceVersion(store.lastReadableVersion(key))
-    const own = isOfAnyAge(read) ? offlineVersion(read.exchange, store) : undefined
-    if (shared && own && compareVersions(own, shared) < 0) throw neverCached()
   }
 
   #watchOffline(
@@ -369,12 +354,6 @@ export class SharedCachers implements AsyncDisposable {
     await Promise.all(collections.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
   }
 }
-
-/** Not of a named version: a get, a list or a watch that begins with the newest state. */
-const isOfAnyAge = ({ verb, info }: SharedRead): boolean =>
-  verb === 'get' || isState(verb === 'list' ? listStart(info) : watchStart(info))
-
-const isState = ({ kind }: ReadStart): boolean => kind === 'state' || kind === 'consistent'
 
 /** With which events a cacher begins. */
 const beginning = (

@@ -7,12 +7,10 @@ import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { ObjectRow } from './object-row.ts'
 import { prepare, type Row } from './statements.ts'
 
-/** A listed collection with respect to one object: it has it, or it would and does not. */
+/** A complete collection with respect to one object: it has it, or it would and does not. */
 export interface CollectionMembership {
   readonly address: CollectionAddress
   readonly version: string
-  /** False: it has missed a write after its version. */
-  readonly whole: boolean
   readonly hasDamage: boolean
   readonly member: ObjectState | undefined
 }
@@ -57,11 +55,10 @@ export class ObjectStatesReader {
         db,
         `SELECT member.body, member.uid, member.version, member.size,
            collection.kind_group, collection.kind_version, collection.kind, collection.confirmed_at,
-           collection.namespace, label_selector, field_selector, collection.version, holes, checksum,
-           whole
+           collection.namespace, label_selector, field_selector, collection.version, holes, checksum
          FROM collection LEFT JOIN member
            ON member.collection = collection.id AND member.namespace = ?2 AND member.name = ?3
-         WHERE scope = ?1 AND collection.namespace IN ('', ?2)
+         WHERE scope = ?1 AND collection.namespace IN ('', ?2) AND whole = 1
            AND (field_selector NOT GLOB 'metadata.name=*' OR field_selector = ?4
              OR field_selector GLOB '*,*')
            AND (member.body IS NOT NULL OR (label_selector = '' AND field_selector IN ('', ?4)))`,
@@ -89,7 +86,7 @@ export class ObjectStatesReader {
         }
         if (!isHeadWhole(row[13], address, version)) return []
         const member = objectStateOf(row, named, version)
-        return [{ address, version, whole: row[14] === 1, hasDamage: row[12] === 1, member }]
+        return [{ address, version, hasDamage: row[12] === 1, member }]
       }),
     }
   }
@@ -149,34 +146,6 @@ function isBefore(candidate: ObjectState, other: ObjectState | undefined): boole
   if (a.id === b.id) return isNewer(candidate.confirmedVersion, other.confirmedVersion)
   if (isNewer(a.resourceVersion, b.resourceVersion)) return true
   return !isNewer(b.resourceVersion, a.resourceVersion) && a.id > b.id
-}
-
-/**
- * Without the collections that `isServed` refuses, which have missed a write, and without what is
- * older than they are.
- */
-export function withoutMissed(
-  states: ObjectStates,
-  isServed: (holding: CollectionMembership) => boolean,
-): ObjectStates {
-  const missed = states.memberships.filter((each) => !isServed(each))
-  if (missed.length === 0) return states
-  const isCurrent = ({ row, confirmedVersion }: ObjectState): boolean =>
-    missed.every(({ member, version }) =>
-      member
-        ? !isNewer(member.row.resourceVersion, row.resourceVersion)
-        : !isNewer(version, confirmedVersion),
-    )
-  const isAbsent = (version: string): boolean =>
-    missed.every(({ member }) => !isNewer(member?.row.resourceVersion, version))
-  const { record, forgotten } = states
-  return {
-    ...states,
-    record: record && (forgotten || isCurrent(record)) ? record : undefined,
-    memberships: states.memberships.filter(
-      (each) => isServed(each) && (each.member ? isCurrent(each.member) : isAbsent(each.version)),
-    ),
-  }
 }
 
 /** Without the states that are out of date. */

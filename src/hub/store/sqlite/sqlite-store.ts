@@ -72,7 +72,7 @@ export class SqliteStore implements ObjectStore {
    * has to write.
    */
   #forgetting = 0
-  /** The same for puts, and what a `forget` has to remove. */
+  /** Puts in progress: reads do not show yet what a `forget` has to remove. */
   #putting = 0
   #closed: Promise<void> | undefined
 
@@ -160,10 +160,6 @@ export class SqliteStore implements ObjectStore {
 
   committedVersion(key: CollectionKey): string | undefined {
     return this.#readOf(key.partition, (reads) => this.#view.committedVersion(reads, key))
-  }
-
-  lastReadableVersion(key: CollectionKey): string | undefined {
-    return this.#readOf(key.partition, (reads) => this.#view.lastReadableVersion(reads, key))
   }
 
   async settled(key: CollectionKey): Promise<void> {

@@ -25,7 +25,6 @@ import type { Snapshots } from './snapshots.ts'
 import {
   confirmedAtOf,
   newestState,
-  withoutMissed,
   withoutOutdated,
   currentState,
   type ObjectStates,
@@ -151,11 +150,6 @@ export class View {
     return state?.committedVersion ?? wholeVersion(reads, address)
   }
 
-  lastReadableVersion(reads: Reads, key: CollectionKey): string | undefined {
-    const head = reads.head(addressOf(key))
-    return head?.isDamaged ? undefined : head?.version
-  }
-
   collections(
     reads: Reads,
     partition: Partition,
@@ -210,7 +204,7 @@ export class View {
     )
   }
 
-  /** Without collections that missed a write, and what is older. */
+  /** Without collections that missed a write. */
   #objectStates(
     reads: Reads,
     scope: ScopeKey,
@@ -218,9 +212,13 @@ export class View {
     name: string,
   ): ObjectStates | undefined {
     const states = reads.objectStates(scope, namespace, name)
-    const { collections } = this.#parts
     return (
-      states && withoutMissed(states, ({ address, whole }) => whole && collections.serves(address))
+      states && {
+        ...states,
+        memberships: states.memberships.filter(({ address }) =>
+          this.#parts.collections.serves(address),
+        ),
+      }
     )
   }
 }
