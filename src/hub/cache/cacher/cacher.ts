@@ -296,7 +296,8 @@ export class Cacher implements AsyncDisposable {
       await stored.list(version, ending)
       if (isRestored) this.#end('expired')
       // The store does not take the list, and the API server has forgotten what follows the log.
-      else if (before !== undefined && !isNewer(this.version, before)) this.#end('over')
+      else if (this.version === undefined) this.#end('over')
+      else if (this.version === before) throw new RequestRefused(0, 'the store keeps its old list')
       this.#wasListed = true
     }
     const reflector = new Reflector(
@@ -419,6 +420,7 @@ export class Cacher implements AsyncDisposable {
         this.#skip(log, before, changes.resourceVersion)
       } catch (cause) {
         if (!(cause instanceof StoreFailure)) throw cause
+        this.#skip(log, before, log.version)
       }
     }
     const isWhole = !isNewer(stored, log.version)

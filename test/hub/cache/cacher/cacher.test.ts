@@ -11,7 +11,7 @@ import { objectRepresentation } from '../../../../src/api/request/representation
 import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { listReply } from '../../../../src/hub/answers/replies.ts'
-import type { ObjectStore } from '../../../../src/hub/store/store.ts'
+import { StoreFailure, type ObjectStore } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
 import { watchReply } from '../../../kit/watch-reply.ts'
 import { inTime } from '../../../kit/until.ts'
@@ -189,9 +189,15 @@ void t.test('an event stored when the upstream watch was cut is sent from the di
   await events!.return(undefined)
 })
 
-const afterGap: Readonly<Record<string, readonly ObjectEvent[][]>> = {
-  'a list without changes': [],
-  'an event that follows such a list': [[added('15')]],
+function* brokenOff(): Generator<ObjectEvent[]> {
+  yield [added('14')]
+  throw new StoreFailure('the rest cannot be read')
+}
+
+const afterGap: Readonly<Record<string, () => Iterable<readonly ObjectEvent[]>>> = {
+  'a list without changes': () => [],
+  'an event that follows such a list': () => [[added('15')]],
+  'events that cannot be read to their end': brokenOff,
 }
 
 for (const [what, batches] of Object.entries(afterGap)) {
@@ -206,7 +212,7 @@ for (const [what, batches] of Object.entries(afterGap)) {
           changes: (_: unknown, since: string) => {
             if (since === '10') resumed.resolve()
             if (since === '12') return unknown
-            return { ...whole.list(key), resourceVersion: version, batches }
+            return { ...whole.list(key), resourceVersion: version, batches: batches() }
           },
         })
         const recorded = async (): Promise<Reply> => {
@@ -356,6 +362,7 @@ for (const left of [undefined, '10']) {
       const { signal } = new AbortController()
       const events = cacher.events({ ...watch, isUnderWay: true, lastsMs: 600_000, signal })
       t.strictSame(await inTime('the end', events!.next()), { value: undefined, done: true })
+      t.notOk(cacher.isLive, 'API servers answer those that come next')
     },
   )
 }
