@@ -23,7 +23,7 @@ import {
   storedList,
   type CoveringCollection,
 } from '../../answers/covering-collection.ts'
-import { withStaleness } from '../../answers/staleness.ts'
+import { isForPerson, withStaleness } from '../../answers/staleness.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import type { AccessReviews } from './access-reviews.ts'
 import { listStart, watchStart, type ReadStart } from '../cacher/read-start.ts'
@@ -335,7 +335,7 @@ export class SharedCachers implements AsyncDisposable {
     const isNews = newestOwn === undefined || (known && compareVersions(known, newestOwn) > 0)
     if (!isNews) return undefined
     if (mayHaveLeftSelection(exchange, info, store, version)) {
-      if (newestOwn === undefined) return undefined
+      if (newestOwn === undefined || isForPerson(exchange)) return undefined
       // The state in the shared collection may be out of date, and the caller's own is.
       throw neverCached()
     }
