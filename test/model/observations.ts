@@ -72,10 +72,6 @@ export class Observations {
     this.#isStoring = true
   }
 
-  get isStoring(): boolean {
-    return this.#isStoring
-  }
-
   /** The version that a collection must not fall behind; 0 where nothing of it was shown. */
   floor(collection: Collection): number {
     return this.collections.get(pathOf(collection))?.version ?? 0

@@ -649,10 +649,10 @@ export class World implements AsyncDisposable {
   async #readOffline(): Promise<void> {
     this.#cutLink()
     await this.#steady()
-    for (const [viewer, { followers, audience }] of this.#viewers.entries()) {
-      for (const follower of followers.values()) {
-        // Each read for a filter that lacks its inputs would wait for them.
-        if (audience.seen(follower.collection) === 0) continue
+    for (const [viewer, each] of this.#viewers.entries()) {
+      for (const follower of each.followers.values()) {
+        // A read for a filter that lacks its inputs would wait for them.
+        if (!this.#filtered.has(programOf(each, follower.collection))) continue
         const collection = this.#setup.collections.indexOf(follower.collection)
         await this.do({ viewer, collection, ...plainList })
         const { resource } = follower.collection

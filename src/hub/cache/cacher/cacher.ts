@@ -295,9 +295,11 @@ export class Cacher implements AsyncDisposable {
       const before = this.#log?.version
       await stored.list(version, ending)
       if (isRestored) this.#end('expired')
-      // The store does not take the list, and the API server has forgotten what follows the log.
+      // The store does not take the list, and the API server has forgotten what follows the log:
+      // the next list may be taken, unless the store keeps a list that is as old as the log.
       else if (this.version === undefined) this.#end('over')
-      else if (this.version === before) throw new RequestRefused(0, 'the store keeps its old list')
+      else if (this.version === before)
+        throw new RequestRefused(0, 'the collection stays at its old version')
       this.#wasListed = true
     }
     const reflector = new Reflector(

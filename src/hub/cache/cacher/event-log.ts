@@ -84,9 +84,9 @@ export class EventLog {
   }
 
   /**
-   * Goes on at `version`, as of a list that has found the collection as it was, or of events that
-   * were published after one. The store alone knows which versions since `from` may be resumed
-   * from.
+   * Goes on at `version`. The store was ahead of the log from `from` on: by events, which are in
+   * the log by now, and perhaps by lists that have found the collection as it was. The store alone
+   * knows which versions between may be resumed from.
    */
   skip(from: string, version: string): void {
     if (!isNewer(version, from)) return

@@ -211,7 +211,7 @@ for (const [what, batches] of Object.entries(afterGap)) {
         const store: ObjectStore = Object.assign(whole, {
           changes: (_: unknown, since: string) => {
             if (since === '10') resumed.resolve()
-            if (since === '12') return unknown
+            if (since === '12' || since === '13') return unknown
             return { ...whole.list(key), resourceVersion: version, batches: batches() }
           },
         })
@@ -225,8 +225,11 @@ for (const [what, batches] of Object.entries(afterGap)) {
           cacher.events({ ...watch, from: version, signal: leaving.signal })
         const [first, between] = [from('10'), from('12')]
         const waiting = first?.next()
+        const open = from('13')?.next()
         await inTime('the upstream watch to be cut', resumed.promise)
-        t.match(await between?.next(), { value: [{ type: 'ERROR', status: { code: 410 } }] })
+        const tooOld = { value: [{ type: 'ERROR', status: { code: 410 } }] }
+        t.match(await inTime('the end of one that is open', open!), tooOld)
+        t.match(await between?.next(), tooOld)
         t.equal((await between?.next())?.done, true)
         t.equal(from('12'), undefined, 'and no other begins there')
         leaving.abort()
