@@ -1,5 +1,4 @@
 import {
-  isWhole,
   keyOf,
   pathOf,
   selects,
@@ -46,7 +45,7 @@ export class History {
     this.compacted = newest()
   }
 
-  /** Whether the object has left a selection among these collections between two versions. */
+  /** Whether the object has left one of these collections between two versions. */
   hasLeft(
     collections: readonly Collection[],
     resource: Resource,
@@ -64,7 +63,6 @@ export class History {
         collections.some(
           (each) =>
             each.resource === resource &&
-            !isWhole(each) &&
             selects(each, before) &&
             !(after !== undefined && selects(each, after)),
         ),

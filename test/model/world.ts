@@ -8,6 +8,7 @@ import { startSandbox, type LaggingEndpoint } from '../../src/sandbox/sandbox.ts
 import { Observations, checkState } from './observations.ts'
 import {
   bodyOf,
+  isWhole,
   modelObject,
   namespaces,
   pathOf,
@@ -460,7 +461,12 @@ export class World implements AsyncDisposable {
     if (state === 'unclear' && (answer === undefined || answer.status >= 500)) return
     // A watch may have shown meanwhile that it has left a selection, or the hub knows it already.
     const shownAt = audience.sinceOf(resource, of)
-    const watched = this.#setup.collections.filter((each) => audience.floor(each) > 0)
+    // Where a watch that is not recorded shows it deleted, the hub does not know it any more.
+    const watched = this.#setup.collections.filter(
+      (each) =>
+        (!isWhole(each) && audience.floor(each) > 0) ||
+        this.#viewers.some((other) => other.audience === audience && other.peeks.has(each)),
+    )
     const mustHave =
       wasThere &&
       audience.isKnownThere(resource, of) &&
