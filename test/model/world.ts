@@ -654,7 +654,10 @@ export class World implements AsyncDisposable {
     await this.#readOffline()
   }
 
-  /** Cuts the link, lists what was followed and shown, and gets each object there is. */
+  /**
+   * Cuts the link, lists what was followed by programs whose filters have their inputs, and gets
+   * each object there is.
+   */
   async #readOffline(): Promise<void> {
     this.#cutLink()
     await this.#steady()

@@ -123,10 +123,12 @@ export const mayHaveLeftSelection = (
   store: ObjectStore,
   version: ResourceVersion,
 ): boolean => {
-  const mayHold = (key: CollectionKey): boolean =>
-    parseFieldSelector(key.fieldSelector).every(
-      (each) => each.field !== 'metadata.name' || matchesFields([each], () => info.name),
+  const mayHold = (key: CollectionKey): boolean => {
+    const byName = parseFieldSelector(key.fieldSelector).filter(
+      ({ field }) => field === 'metadata.name',
     )
+    return matchesFields(byName, () => info.name)
+  }
   const versions = versionsOf(exchange, info, store, (key) => isSelective(key) && mayHold(key))
   return versions.some((each) => isNewer(each, version))
 }
