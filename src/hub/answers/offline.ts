@@ -3,6 +3,7 @@ import type { Exchange, Reply, WatchReply } from '../../http/exchange/exchange.t
 import { impersonates } from '../../http/exchange/headers.ts'
 import { isProven } from '../../http/exchange/proven.ts'
 import { StatusError, unauthorized } from '../../api/kube/status.ts'
+import { areUnderstood } from '../../api/request/parameters.ts'
 import {
   isReview,
   isTokenRequest,
@@ -58,6 +59,7 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
     (await relayedToKubelet(exchange, info, parts)) ??
     (await metricsFromKubelet(exchange, info, parts))
   if (ofKubelet) return because(ofKubelet, 'the kubelet of this node answers for its pods')
+  if (!areUnderstood(info.query)) throw needsTheCloud()
   if (info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch') {
     return because(await localWrite(exchange, info, parts), localWriteReason(info))
   }

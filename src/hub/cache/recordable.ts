@@ -2,6 +2,7 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import { impersonates } from '../../http/exchange/headers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
+import { areUnderstood } from '../../api/request/parameters.ts'
 import {
   isAnsweredByBody,
   isReview,
@@ -56,6 +57,7 @@ export const longestSelectors = 4_096
 export function recordable(exchange: Exchange): Recordable | undefined {
   if (exchange.upgrade || impersonates(exchange.headers)) return undefined
   const { info, content } = exchange
+  if (info.isResource && !areUnderstood(info.query)) return undefined
   if (isAnsweredByBody(info)) {
     const isKept =
       content !== undefined && exchange.representations.length > 0 && !info.query.has('dryRun')
