@@ -1,5 +1,7 @@
 import { readlinkSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import type { Socket } from 'node:net'
+import { elapsed } from './clock.ts'
 
 /** A line of the kernel's table of TCP sockets; the ends are as the kernel prints them. */
 export interface SocketLine {
@@ -33,16 +35,41 @@ const chunkBytes = 64 << 10
 
 const [newline, colon] = [0x0a, 0x3a]
 
+/** A reading has failed after this. 60,000 sockets take a quarter of a second of an idle core. */
+export const mostReadingMs = 5_000
+
+/** A table that any user has made too long. */
+class TableTooLong extends Error {
+  readonly code = 'SOCKET_TABLE_TOO_LONG'
+  constructor(path: string) {
+    super(`${path} was not read in ${mostReadingMs / 1_000} seconds`)
+  }
+}
+
+/**
+ * The lines that `establishedWith` finds in the table at `path`, which is opened after the call.
+ * The kernel makes its lines while they are read, in Node's thread pool: that takes milliseconds,
+ * and more with each socket of the host, for which the event loop must not wait.
+ */
+export async function establishedAt(path: string, ends: Iterable<string>): Promise<string> {
+  const end = elapsed() + mostReadingMs
+  await using file = await open(path)
+  return await establishedWith(ends, async (into, from) => {
+    if (elapsed() > end) throw new TableTooLong(path)
+    return (await file.read(into, from, into.length - from, null)).bytesRead
+  })
+}
+
 /**
  * For each of `ends` (local, a space, remote) the first line of an established socket with these
  * ends. `read` copies more of the table into a buffer, from an offset on, and returns how much, 0
  * at the end; it is called until all are found. Compares the local port only and decodes no other
  * line: any user can create tens of thousands of them.
  */
-export function establishedWith(
+export async function establishedWith(
   ends: Iterable<string>,
-  read: (into: Buffer, from: number) => number,
-): string {
+  read: (into: Buffer, from: number) => Promise<number>,
+): Promise<string> {
   const wanted = new Set(ends)
   const ports = new Set(
     Array.from(wanted, (each) => Number.parseInt(each.split(/[: ]/)[1] ?? '', 16)),
@@ -51,7 +78,7 @@ export function establishedWith(
   let found = ''
   let held = 0
   while (wanted.size > 0) {
-    const end = held + read(chunk, held)
+    const end = held + (await read(chunk, held))
     if (end === held) break
     let start = 0
     for (let stop = chunk.indexOf(newline); stop >= 0 && stop < end;) {

@@ -298,7 +298,7 @@ export async function startHub(
   const clusterKeys = unshared.use(
     new ClusterKeys(join(config.rootDir, 'service-account-keys.json')),
   )
-  const owners = unshared.use(new SocketOwners())
+  const owners = new SocketOwners()
   const recorded = new RecordedComponents(live)
   const decisions = unshared.use(recordedDecisionsOf(config, { access, store, log }))
   const policies = unshared.use(clusterPoliciesOf(config, { access, store, references, log }))

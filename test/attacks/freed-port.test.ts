@@ -13,7 +13,7 @@ import { Claims } from '../../src/hub/identity/claims.ts'
 import { ClusterKeys } from '../../src/hub/identity/cluster-keys.ts'
 import { TokenVerdicts } from '../../src/hub/identity/token-verdicts.ts'
 import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
-import { SocketTableThread } from '../../src/hub/identity/socket-table-thread.ts'
+import { establishedAt } from '../../src/base/socket-table.ts'
 import { wholeReply, startListener } from '../kit/listener.ts'
 import { startAs, type ProcessAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
@@ -46,21 +46,19 @@ createInterface({ input: process.stdin }).once('line', () => {
 `
 
 /** The kernel's tables; the first read waits for a release. */
-function heldTables(t: Test) {
+function heldTables() {
   const asked = Promise.withResolvers<void>()
   const letGo = Promise.withResolvers<void>()
-  const thread = new SocketTableThread()
-  t.teardown(() => thread[Symbol.asyncDispose]())
   const owners = new SocketOwners(async (family, ends) => {
     asked.resolve()
     await letGo.promise
-    return thread.lines(`/proc/net/${family}`, ends)
+    return establishedAt(`/proc/net/${family}`, ends)
   })
   return { owners, asked: asked.promise, letGo: letGo.resolve }
 }
 
 async function startHub(t: Test) {
-  const { owners, asked, letGo } = heldTables(t)
+  const { owners, asked, letGo } = heldTables()
   const proofs = new TokenVerdicts('/nowhere/proofs.json', () => undefined)
   const rules: AuthenticationRules = {
     nodeName: 'edge-1',

@@ -1,12 +1,18 @@
-import t from 'tap'
+import { readdirSync, readlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
 import {
   established,
+  establishedAt,
   inodeIn,
   inodeOf,
   establishedWith,
+  mostReadingMs,
   listening,
   socketsIn,
 } from '../../src/base/socket-table.ts'
+import { rootFolder } from '../kit/root-folder.ts'
+import { setClock } from '../kit/set-clock.ts'
 
 /** As Linux 6.18 prints it. */
 const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode                                                     
@@ -46,10 +52,10 @@ void t.test('a file descriptor leads to a socket or to something else', async (t
 })
 
 /** What is found of these ends in a table that comes in pieces of so many bytes. */
-function found(text: string, pieceBytes: number, ...ends: string[]): string {
+function found(text: string, pieceBytes: number, ...ends: string[]): Promise<string> {
   const bytes = Buffer.from(text)
   let at = 0
-  return establishedWith(ends, (into, from) => {
+  return establishedWith(ends, async (into, from) => {
     const copied = bytes.copy(into, from, at, Math.min(at + pieceBytes, bytes.length))
     at += copied
     return copied
@@ -61,17 +67,25 @@ const ends = '0100007F:D431 0100007F:2814'
 void t.test('established sockets are found by their ends across read boundaries', async (t) => {
   const line = `${table.split('\n')[2]}\n`
   for (const pieceBytes of [1, 7, 150, 4096, 1 << 20])
-    t.equal(found(table, pieceBytes, '0100007F:2814 0100007F:D432', ends), line, `${pieceBytes}`)
-  t.equal(found(table, 4096, '0100007F:D431 0100007F:2815'), '', 'the remote end is another')
-  t.equal(found(table, 4096, '0200007F:D431 0100007F:2814'), '', 'the local address is another')
+    t.equal(
+      await found(table, pieceBytes, '0100007F:2814 0100007F:D432', ends),
+      line,
+      `${pieceBytes}`,
+    )
+  t.equal(await found(table, 4096, '0100007F:D431 0100007F:2815'), '', 'the remote end is another')
+  t.equal(
+    await found(table, 4096, '0200007F:D431 0100007F:2814'),
+    '',
+    'the local address is another',
+  )
   const later = `   7: ${ends} 01 later\n`
-  t.equal(found(table + later, 4096, ends), line, 'the first one counts')
-  t.equal(found(`   7: ${ends} 02 \n${later}`, 4096, ends), later, 'of the established ones')
+  t.equal(await found(table + later, 4096, ends), line, 'the first one counts')
+  t.equal(await found(`   7: ${ends} 02 \n${later}`, 4096, ends), later, 'of the established ones')
 })
 
 void t.test('reading stops once the sockets looked for are found', async (t) => {
   let reads = 0
-  establishedWith([ends], (into, from) => {
+  await establishedWith([ends], async (into, from) => {
     reads++
     return into.write(table, from)
   })
@@ -80,14 +94,60 @@ void t.test('reading stops once the sockets looked for are found', async (t) => 
 
 void t.test('lines that do not parse are skipped', async (t) => {
   for (const text of ['', '\n\n', ':\n', 'x: y:D431\n', `1: ${ends} 01 `, 'x'.repeat(200_000)])
-    t.equal(found(text, 4096, ends), '', text.slice(0, 20))
+    t.equal(await found(text, 4096, ends), '', text.slice(0, 20))
   const line = `1: ${ends} 01 \n`
   t.equal(
-    found(`${'x'.repeat(200_000)}\n${line}`, 1 << 20, ends),
+    await found(`${'x'.repeat(200_000)}\n${line}`, 1 << 20, ends),
     line,
     'what has none is passed over',
   )
 })
+
+/** A file that holds the table. */
+function tableFile(t: Test): string {
+  const path = join(rootFolder(t), 'tcp')
+  writeFileSync(path, table)
+  return path
+}
+
+/** The files that this process has open. */
+function openFiles(): string[] {
+  return readdirSync('/proc/self/fd').flatMap((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      return []
+    }
+  })
+}
+
+void t.test('a missing table is distinguished from an empty one', async (t) => {
+  const path = tableFile(t)
+  await t.rejects(establishedAt(`${path}6`, [ends]), { code: 'ENOENT' })
+  t.equal(await establishedAt(path, [ends]), `${table.split('\n')[2]}\n`)
+  t.equal(await establishedAt(path, ['0100007F:D431 0100007F:2815']), '')
+})
+
+void t.test('a table that is not read in five seconds is given up', async (t) => {
+  const path = tableFile(t)
+  const clock = setClock(t)
+  const late = establishedAt(path, [ends])
+  clock.forward(mostReadingMs + 1)
+  await t.rejects(late, {
+    code: 'SOCKET_TABLE_TOO_LONG',
+    message: `${path} was not read in 5 seconds`,
+  })
+})
+
+void t.test(
+  'a reading leaves no file open',
+  { skip: process.platform !== 'linux' && '/proc is needed' },
+  async (t) => {
+    const path = tableFile(t)
+    for (const asked of [[ends], []]) await establishedAt(path, asked)
+    t.notOk(openFiles().includes(path))
+  },
+)
 
 void t.test('a closed fd has no inode', async (t) => {
   t.equal(inodeOf(1 << 20), undefined)

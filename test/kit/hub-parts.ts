@@ -228,7 +228,7 @@ export async function startHubParts(
         parts.use(new TokenVerdicts(join(rootDir, 'proofs.json'), () => undefined)),
         keys,
       ),
-      owners: parts.use(new SocketOwners()),
+      owners: new SocketOwners(),
       accepted: nothingAccepted,
       outage: noOutage,
     },

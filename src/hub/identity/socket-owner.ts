@@ -1,9 +1,8 @@
 import { isIPv4 } from 'node:net'
 import { ipv4Bytes, ipv6Bytes } from '../../base/ip-bytes.ts'
 import { FreshRead } from '../../base/fresh-read.ts'
-import { established, socketsIn, type SocketLine } from '../../base/socket-table.ts'
+import { established, establishedAt, socketsIn, type SocketLine } from '../../base/socket-table.ts'
 import type { Peer } from '../../http/exchange/exchange.ts'
-import { SocketTableThread } from './socket-table-thread.ts'
 
 type Family = 'tcp' | 'tcp6'
 
@@ -39,9 +38,8 @@ type Sockets = ReadonlyMap<string, SocketLine>
  * socket belongs to the process that created it, whichever process it is passed to. SO_PEERCRED
  * works for Unix sockets only, and Node offers no access to SOCK_DIAG.
  */
-export class SocketOwners implements AsyncDisposable {
+export class SocketOwners {
   readonly #uids = new WeakMap<Peer, Promise<number | undefined>>()
-  readonly #thread = new SocketTableThread()
   readonly #tables: Readonly<Record<Family, SocketTable>>
 
   /**
@@ -49,8 +47,7 @@ export class SocketOwners implements AsyncDisposable {
    * others. By default it reads the kernel's table.
    */
   constructor(
-    lines = (family: Family, ends: readonly string[]) =>
-      this.#thread.lines(`/proc/net/${family}`, ends),
+    lines = (family: Family, ends: readonly string[]) => establishedAt(`/proc/net/${family}`, ends),
   ) {
     const table = (family: Family): SocketTable => new SocketTable((ends) => lines(family, ends))
     this.#tables = { tcp: table('tcp'), tcp6: table('tcp6') }
@@ -107,10 +104,6 @@ export class SocketOwners implements AsyncDisposable {
     const client = endpoint(address, port, family)
     const hub = endpoint(localAddress, localPort, family)
     return this.#tables[family].sockets([`${client} ${hub}`, `${hub} ${client}`], isUrgent)
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#thread[Symbol.asyncDispose]()
   }
 }
 

@@ -17,7 +17,6 @@ const skipIpv6 = table && ipv6 ? false : 'there is no IPv6 on loopback here'
 const uid = process.getuid?.()
 
 const owners = new SocketOwners()
-t.teardown(() => owners[Symbol.asyncDispose]())
 
 /** Both ends of a connection from `host` to a listener on `listenOn`. */
 async function pair(
