@@ -28,7 +28,7 @@ import { widenAccepting } from './widen-accepting.ts'
 
 const usage = `Usage: nodehub cluster [FLAG...]
        nodehub cluster check [--apply|--revert] [--evict] [FLAG...]
-       nodehub cluster exit-plan [--apply] [-o table|yaml|json] [FLAG...]
+       nodehub cluster exit-plan [-o table|yaml|json] [FLAG...]
        nodehub cluster upgrade --image=IMAGE [--dry-run] [FLAG...]
        nodehub cluster give-back [FLAG...]
 
@@ -44,9 +44,8 @@ take; with --apply it keeps the first off, one after another, with --revert it t
 code 1 where something is left to be done.
 
 exit-plan finds the pods that a filter has put on the host's network, and prints for each owner the
-patch with which they live on without the filter, in an order that keeps service, and what the
-scheduler and kubelets would make of it. With --apply it patches one owner after another. Exit code
-1 where pods are left that need the filter.
+patch with which they live on without the filter, in an order that keeps service. It changes
+nothing. Exit code 1 where pods are left that need the filter.
 
 upgrade takes the hubs of a fleet to an image in waves, by the installers of nodehub manifests
 --part nodes. The next wave begins once all nodes of the last one pass the gate: the new hub runs,
@@ -169,6 +168,7 @@ async function runCheck(argv: readonly string[], terminal: Terminal): Promise<Ex
 async function runExitPlan(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const result = readExitPlanConfig(processSources(argv))
   if ('mistakes' in result) return refuse(terminal, 'cluster exit-plan', result.mistakes)
+  for (const note of result.notes) terminal.err(`note: ${note}\n`)
   return withApi(result.config, terminal, 'exit-plan', async (api) => {
     const { exitPlan } = await import('./exit-plan.ts')
     return exitPlan(api, result.config, terminal)

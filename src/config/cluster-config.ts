@@ -8,7 +8,13 @@ import {
   giveBackOptions,
   upgradeOptions,
 } from './cluster-options.ts'
-import { attempt, readSettings, unreadableFiles, type SettingSources } from './settings.ts'
+import {
+  attempt,
+  readSettings,
+  unreadableFiles,
+  warnings,
+  type SettingSources,
+} from './settings.ts'
 import type { OptionTable, ValuesOf } from './option.ts'
 import type { Quantity } from './value.ts'
 
@@ -90,14 +96,9 @@ export interface CheckConfig extends ClusterClientConfig {
 
 /** The configuration of `nodehub cluster exit-plan`. */
 export interface ExitPlanConfig extends ClusterClientConfig {
-  readonly apply: boolean
   readonly mixed: ValuesOf<typeof exitPlanOptions>['mixed']
-  /** `namespace/name`, as is `only`; empty: all. */
+  /** `namespace/name`. */
   readonly keepOff: readonly string[]
-  readonly only: readonly string[]
-  readonly includeManaged: boolean
-  readonly recreate: boolean
-  readonly settleMs: number
   readonly output: ValuesOf<typeof exitPlanOptions>['output']
 }
 
@@ -208,13 +209,8 @@ export const readCheckConfig = (sources: SettingSources): ClusterResult<CheckCon
 export const readExitPlanConfig = (sources: SettingSources): ClusterResult<ExitPlanConfig> =>
   read(sources, exitPlanOptions, (values, client) => ({
     ...client,
-    apply: values.apply,
     mixed: values.mixed,
     keepOff: values['keep-off'],
-    only: values.only,
-    includeManaged: values['include-managed'],
-    recreate: values.recreate,
-    settleMs: values['settle-timeout'],
     output: values.output,
   }))
 
@@ -270,7 +266,9 @@ function read<Table extends OptionTable & typeof giveBackOptions, Config>(
     burst: values['kube-api-burst'],
   }
   const config = make(values, client, mistakes)
-  return mistakes.length > 0 ? { mistakes } : { config, notes: read.notes }
+  return mistakes.length > 0
+    ? { mistakes }
+    : { config, notes: [...read.notes, ...warnings(settings)] }
 }
 
 function accessOf(

@@ -1,3 +1,4 @@
+import { former } from './former-options.ts'
 import { kubernetesNames } from './kubernetes-names.ts'
 import { configFile, logLevel, readableFile } from './operation-options.ts'
 import { option, type Option } from './option.ts'
@@ -225,15 +226,11 @@ export const checkOptions = {
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 
+const byHand = 'the plan is printed alone, and its patches are applied with kubectl'
+
 /** Every setting of `nodehub cluster exit-plan`. */
 export const exitPlanOptions = {
   ...access,
-  apply: option({
-    type: is.boolean,
-    group: 'Pools',
-    help: 'Whether to carry the plan out, one owner after another, waiting for the rollout of each. The first that does not settle is taken back, and the plan stops there.',
-    default: false,
-  }),
   mixed: option({
     type: is.oneOf(['ask', 'host-network', 'keep-off']),
     group: 'Pools',
@@ -246,38 +243,18 @@ export const exitPlanOptions = {
     help: 'Owners whose pods are to stay off host-network nodes from now on.',
     default: [],
   }),
-  only: option({
-    type: is.listOf(is.text('NAMESPACE/NAME')),
-    group: 'Pools',
-    help: 'The owners that --apply is for. Default: all that were found.',
-    default: [],
-  }),
-  'include-managed': option({
-    type: is.boolean,
-    group: 'Pools',
-    help: 'Whether to patch owners that Helm, Argo CD, Flux or another tool writes, too. The tool may take the change back.',
-    default: false,
-  }),
-  recreate: option({
-    type: is.boolean,
-    group: 'Pools',
-    help: 'Whether --apply deletes pods without an owner, and Jobs, and creates them again: they cannot be changed.',
-    default: false,
-  }),
-  'settle-timeout': option({
-    type: is.duration,
-    group: 'Pools',
-    help: 'The time limit for the rollout of an owner, and for taking it back.',
-    default: 600_000,
-    defaultShown: '10m',
-  }),
   output: option({
     type: is.oneOf(['table', 'yaml', 'json']),
     group: 'Operation',
-    help: 'How the plan is printed; -o for short. With yaml and json, progress of --apply goes to standard error.',
+    help: 'How the plan is printed; -o for short.',
     default: 'table',
     aliases: ['o'],
   }),
+  apply: former(is.boolean, 'Carried the plan out.', byHand),
+  only: former(is.listOf(is.text('NAMESPACE/NAME')), 'Owners that --apply was for.', byHand),
+  'include-managed': former(is.boolean, 'Patched owners that other tools write.', byHand),
+  recreate: former(is.boolean, 'Created pods without an owner and Jobs again.', byHand),
+  'settle-timeout': former(is.duration, 'How long a rollout could take.', byHand),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 
 /** Every setting of `nodehub cluster upgrade`. */

@@ -26,6 +26,7 @@ import {
   unreadableFiles,
   type ResolvedSetting,
   type SettingSources,
+  warnings,
 } from './settings.ts'
 import { objectName } from './value.ts'
 
@@ -284,10 +285,3 @@ const nameOf = (credentials: CredentialFiles, values: Values): string =>
       : credentials.kind === 'bootstrap'
         ? '--bootstrap-mode=token'
         : '--upstream-client-cert, --upstream-client-key, --upstream-ca'
-
-function warnings(settings: readonly Setting[]): string[] {
-  return settings.flatMap(({ option, value, origin }) => {
-    const warning = origin === undefined ? undefined : option.warningFor?.(value)
-    return warning === undefined ? [] : [`${origin} ${warning}`]
-  })
-}

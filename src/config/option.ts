@@ -15,6 +15,7 @@ export const groups = [
   'Filters',
   'Operation',
   'Accepted from yurthub, without effect here',
+  'Accepted from earlier releases, without effect',
 ] as const
 
 export type Group = (typeof groups)[number]

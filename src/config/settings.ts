@@ -116,3 +116,11 @@ export function unreadableFiles(
   }
   return mistakes
 }
+
+/** Warnings about the values that were given: without effect, or mapped to others. */
+export function warnings(settings: readonly ResolvedSetting<string>[]): string[] {
+  return settings.flatMap(({ option, value, origin }) => {
+    const warning = origin === undefined ? undefined : option.warningFor?.(value)
+    return warning === undefined ? [] : [`${origin} ${warning}`]
+  })
+}

@@ -38,13 +38,6 @@ export const isConflict = hasStatus(409)
 
 export const isGone = hasStatus(410)
 
-/**
- * Whether the same request may succeed later: the API server failed, shed it, or could not be
- * reached; or the token had expired (401), and the next request has a new one.
- */
-export const mayPass = (error: unknown): boolean =>
-  !(error instanceof ApiFailure) || error.status >= 500 || [401, 429].includes(error.status)
-
 const mostTries = 5
 
 /** Runs `act`, which reads and then writes; again where another client wrote in between. */

@@ -1,9 +1,8 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
-import { portName, portsOnHost, propagationConditionIn } from '../../api/kube/host-network-pod.ts'
+import { propagationConditionIn } from '../../api/kube/host-network-pod.ts'
 import type { SchedulableNode } from '../../api/kube/scheduling.ts'
 import { contextOf, type Context } from '../../node/lint/context.ts'
-import { podsOf, portsOf } from '../../node/lint/pod.ts'
 import { isMirror } from '../admission/pod.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { nodeFacts } from '../controller/node-facts.ts'
@@ -28,12 +27,8 @@ export interface PodFacts {
   /** Whether it runs on the host's network although its spec does not request it. */
   readonly propagated: boolean
   readonly hostNetwork: boolean
-  /** Succeeded or Failed: it holds no port, and shows how its successor will run. */
+  /** Succeeded or Failed: it shows how its successor will run. */
   readonly ended: boolean
-  /** Ports of the host that the scheduler and the kubelet count, by `portName`. */
-  readonly declared: readonly string[]
-  /** Ports of the host on which it listens, as far as its spec shows. */
-  readonly listens: readonly string[]
 }
 
 export interface DisruptionBudget {
@@ -92,11 +87,6 @@ export async function readClusterState(
 function podFacts(pod: JsonObject): PodFacts {
   const hostNetwork = valueAt(pod, 'spec', 'hostNetwork') === true
   const propagated = !hostNetwork && !isMirror(pod) && runsOnHost(pod)
-  const declared = podsOf({ ...pod, kind: 'Pod' })
-    .flatMap(portsOf)
-    .filter(({ hostPort }) => hostPort > 0)
-    .map(({ hostPort, protocol }) => portName({ port: hostPort, protocol }))
-  const onHost = propagated || hostNetwork
   const labels = valueAt(pod, 'metadata', 'labels')
   return {
     namespace: textAt(pod, 'metadata', 'namespace'),
@@ -108,8 +98,6 @@ function podFacts(pod: JsonObject): PodFacts {
     propagated,
     hostNetwork,
     ended: ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase')),
-    declared,
-    listens: onHost ? portsOnHost(valueAt(pod, 'spec')).map(portName) : declared,
   }
 }
 

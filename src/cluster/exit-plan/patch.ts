@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { listAt, objectAt, textAt, valueAt, withAt } from '../../api/kube/json-at.ts'
 import { parseApiVersion } from '../../api/kube/gvk.ts'
 import { mergePatch } from '../../api/kube/patch/merge-patch.ts'
@@ -196,17 +196,3 @@ export function mostAway(object: JsonObject, found: Template): number | undefine
 
 const isNothing = (share: Json | undefined): boolean =>
   share === undefined || share === 0 || share === '0' || share === '0%'
-
-/**
- * The merge patch that makes `after` of `before` (RFC 7386). A list that differs is there whole.
- */
-export function mergePatchBetween(before: JsonObject, after: JsonObject): JsonObject {
-  const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name))
-  const members = Object.entries(after).flatMap(([name, value]): [string, Json][] => {
-    const was = Object.hasOwn(before, name) ? before[name] : undefined
-    if (JSON.stringify(was) === JSON.stringify(value)) return []
-    if (isObject(was) && isObject(value)) return [[name, mergePatchBetween(was, value)]]
-    return [[name, value]]
-  })
-  return Object.fromEntries([...gone.map((name): [string, Json] => [name, null]), ...members])
-}

@@ -14,15 +14,14 @@ import type { ClusterState, PodFacts } from './cluster-state.ts'
 import { printable, type Owner } from './owner.ts'
 import { patchOf, templateIn, type Intent, type PlannedPatch } from './patch.ts'
 import { recreated } from './recreate.ts'
-import { hasGap, notesOn, notMeant, reasonsToLeave, stuckFor } from './remarks.ts'
-import { Replay, type Forecast } from './replay.ts'
+import { hasGap, notesOn, reasonsToLeave, stuckFor } from './remarks.ts'
 
 /** The step of the plan for one owner. */
 export interface Step {
   readonly owner: Owner
   /**
-   * `patch`: its patch is applied; `wait`: it has been applied, and old pods are left; `recreate`:
-   * deleted and created again; `leave`: nothing, for `reasons`.
+   * `patch`: its patch is to be applied; `wait`: it has been applied, and old pods are left;
+   * `recreate`: to be deleted and created again; `leave`: the operator decides, for `reasons`.
    */
   readonly action: 'patch' | 'wait' | 'recreate' | 'leave'
   readonly intent: Intent
@@ -31,27 +30,25 @@ export interface Step {
   readonly patch?: PlannedPatch
   /** The replacement of an object that is created again. */
   readonly manifest?: JsonObject
-  readonly forecast?: Forecast
   /** Why it is left, each a sentence with the remedy. */
   readonly reasons: readonly string[]
   /** Facts that the operator needs before. */
   readonly notes: readonly string[]
 }
 
-/** Decides for each owner, in an order that keeps service, and replays the whole. */
+/** Decides for each owner, in an order that keeps service. */
 export function planOf(
   state: ClusterState,
   owners: readonly Owner[],
   choices: PlanChoices,
 ): readonly Step[] {
-  const replay = new Replay(state)
   return owners
     .map((owner) => ({ owner, draft: draftOf(owner, state, choices) }))
     .toSorted((a, b) => rank(a) - rank(b) || order(a.owner, b.owner))
-    .map(({ owner, draft }) => forecasted(owner, draft, { state, replay }))
+    .map(({ owner, draft }) => linted(owner, draft, state))
 }
 
-type Draft = Omit<Step, 'owner' | 'forecast' | 'propagated'>
+type Draft = Omit<Step, 'owner' | 'propagated'>
 
 /**
  * Owners without pods first, those that keep some pods serving before those with a gap, and last
@@ -114,13 +111,10 @@ function draftOf(owner: Owner, state: ClusterState, choices: PlanChoices): Draft
   const notes = notesOn(owner, { template, after, intent, budgets: exhausted, nodes: state.nodes })
   const common = { intent, notes, ...(patch && { patch }), ...(manifest && { manifest }) }
   if (isDone) {
-    const reasons = [
-      ...notMeant(owner, choices),
-      ...(kind === 'CronJob' ? ['its running Jobs end by themselves'] : stuckFor(owner)),
-    ]
+    const reasons = kind === 'CronJob' ? ['its running Jobs end by themselves'] : stuckFor(owner)
     return { ...common, action: reasons.length > 0 ? 'leave' : 'wait', reasons }
   }
-  const reasons = reasonsToLeave(owner, { template, intent, isMixed, isMade }, choices)
+  const reasons = reasonsToLeave(owner, { template, intent, isMixed }, choices)
   const action = reasons.length > 0 ? 'leave' : isMade ? 'recreate' : 'patch'
   return { ...common, action, reasons }
 }
@@ -145,45 +139,22 @@ function placeOf(
 
 const isOnHost = ({ labels }: SchedulableNode): boolean => labels[hostNetworkLabel] === 'true'
 
-/** Blocks steps that cannot work, by lint's rules on the patched object and by the replay. */
-function forecasted(
-  owner: Owner,
-  draft: Draft,
-  { state, replay }: { readonly state: ClusterState; readonly replay: Replay },
-): Step {
+/** Blocks steps that cannot work, by lint's rules on the patched object. */
+function linted(owner: Owner, draft: Draft, { context }: ClusterState): Step {
   const propagated = owner.pods.filter((pod) => pod.propagated).length
   const after = draft.patch?.after ?? draft.manifest
   if (after === undefined) return { ...draft, owner, propagated }
   const { kind, apiVersion } = owner
-  const described = { ...after, kind, apiVersion }
-  const findings = findingsIn(described, state.context).filter(
-    ({ rule, level }) => level !== 'note' && !replayed.has(rule),
+  const findings = findingsIn({ ...after, kind, apiVersion }, context).filter(
+    ({ level }) => level !== 'note',
   )
   const refused = findings.filter(({ rule, level }) => refusing.has(rule) && level === 'error')
   const others = findings.filter((finding) => !refused.includes(finding))
   const reasons = [...draft.reasons, ...refused.map(({ message }) => printable(message))]
   const notes = [...draft.notes, ...others.map(({ message }) => printable(message))]
-  const forecast = replay.apply(`${kind} ${owner.namespace}/${owner.name}`, {
-    after: described,
-    intent: draft.intent,
-    pods: owner.pods,
-    happens: reasons.length === 0,
-  })
-  if (forecast.pending > 0)
-    reasons.push(
-      `${forecast.pending} of ${forecast.wanted} pods would stay Pending (${forecast.because.join('; ')})`,
-    )
   const action = reasons.length > 0 ? 'leave' : draft.action
-  return { ...draft, owner, propagated, action, reasons, notes, forecast }
+  return { ...draft, owner, propagated, action, reasons, notes }
 }
-
-/** Rules of lint on which the replay decides by the pods and nodes that exist. */
-const replayed = new Set([
-  'more-pods-than-nodes',
-  'no-pod-network',
-  'host-dns-on-standard-node',
-  'rollout-stalls',
-])
 
 /** The API server would refuse the object, or its pods. */
 const refusing = new Set(['pod-security-level', 'host-port-differs', 'same-port-twice'])

@@ -10,7 +10,7 @@ import { editedPorts } from './ports.ts'
  */
 export function recreated(
   object: JsonObject,
-  options: Pick<PatchOptions, 'intent' | 'nodeSelector'> | 'as it was',
+  options: Pick<PatchOptions, 'intent' | 'nodeSelector'>,
 ): JsonObject {
   const { apiVersion = 'v1', kind = 'Pod' } = object
   const metadata = metadataOf(object)
@@ -64,7 +64,6 @@ function podSpecOf(object: JsonObject, options: Parameters<typeof recreated>[1])
   const spec = withoutTokenVolume(
     Object.fromEntries(Object.entries(given).filter(([name]) => !written.includes(name))),
   )
-  if (options === 'as it was') return spec
   const { intent, nodeSelector } = options
   if (intent === 'keep-off') return { ...spec, affinity: affinityKeptOff(object) ?? {} }
   return {

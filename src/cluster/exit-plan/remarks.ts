@@ -3,28 +3,21 @@ import { objectAt, textAt, valueAt } from '../../api/kube/json-at.ts'
 import { obstacleIn } from '../../api/kube/host-network-pod.ts'
 import type { SchedulableNode } from '../../api/kube/scheduling.ts'
 import { obstacleTo, poolNameLabel } from '../admission/propagation.ts'
-import { beforeAnnotation } from './annotation.ts'
 import { makesWorkloads, printable, type Owner } from './owner.ts'
 import { mostAway, templateIn, type Intent } from './patch.ts'
 import type { PlanChoices } from './choices.ts'
 
-/** Why an owner is not patched, or not replaced, each with the remedy. */
+/** Why an owner is not to be patched as the plan has it, each with the remedy. */
 export function reasonsToLeave(
   owner: Owner,
-  {
-    template,
-    intent,
-    isMixed,
-    isMade,
-  }: { template: JsonObject; intent: Intent; isMixed: boolean; isMade: boolean },
-  choices: PlanChoices,
+  { template, intent, isMixed }: { template: JsonObject; intent: Intent; isMixed: boolean },
+  { mixed }: PlanChoices,
 ): readonly string[] {
-  const { mixed, includeManaged, recreate } = choices
-  const { kind, namespace, name, writer } = owner
-  const reasons = [...notMeant(owner, choices)]
-  if (writer !== undefined && !includeManaged)
+  const { namespace, name, writer } = owner
+  const reasons: string[] = []
+  if (writer !== undefined)
     reasons.push(
-      `${printable(writer)} writes it: make the change at its source, or give --include-managed`,
+      `${printable(writer)} writes it, and could take a patch back: make the change at its source`,
     )
   if (isMixed && mixed === 'ask' && intent === 'host-network')
     reasons.push(
@@ -35,18 +28,8 @@ export function reasonsToLeave(
     reasons.push(
       `${obstacle}, which excludes the host network: give --keep-off=${namespace}/${name}`,
     )
-  if (isMade && !recreate)
-    reasons.push(
-      kind === 'Job'
-        ? 'the template of a Job cannot be changed: let it end first, or give --recreate'
-        : 'a pod cannot be changed: create it again, or give --recreate',
-    )
   return [...reasons, ...stuckFor(owner)]
 }
-
-/** Whether `--only` is for others. */
-export const notMeant = ({ namespace, name }: Owner, { only }: PlanChoices): readonly string[] =>
-  only.length > 0 && !only.includes(`${namespace}/${name}`) ? ['--only names others'] : []
 
 /** Why a change of the template alone would not replace the pods. */
 export function stuckFor({ kind, object }: Pick<Owner, 'kind' | 'object'>): readonly string[] {
@@ -149,7 +132,5 @@ export function notesOn(
     notes.push(
       `${away.length} of its nodes cannot be reached: its rollout does not settle before they are back, or removed`,
     )
-  if (valueAt(object, 'metadata', 'annotations', beforeAnnotation) !== undefined)
-    notes.push('an exit plan has begun with it before')
   return notes
 }

@@ -1,9 +1,8 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { listAt, valueAt } from '../../../src/api/kube/json-at.ts'
-import { mergePatch } from '../../../src/api/kube/patch/merge-patch.ts'
 import { hostNetworkLabel } from '../../../src/api/kube/node-pool.ts'
-import { mergePatchBetween, patchOf } from '../../../src/cluster/exit-plan/patch.ts'
+import { patchOf } from '../../../src/cluster/exit-plan/patch.ts'
 import { recreated } from '../../../src/cluster/exit-plan/recreate.ts'
 import { stuckFor } from '../../../src/cluster/exit-plan/remarks.ts'
 
@@ -165,14 +164,6 @@ void t.test('a StatefulSet is left whose partition holds back a change', (t) => 
   t.strictSame(reasonsFor('StatefulSet', 0, 'new'), [], 'its own rollout goes on anyway')
   t.match(reasonsFor('YurtAppSet', 1, 'old'), [/finish or withdraw its rollout first/])
   t.strictSame(reasonsFor('YurtAppSet', 0, 'old'), [])
-  t.end()
-})
-
-void t.test('a merge patch turns one object into the other', (t) => {
-  const before = { a: 1, b: { c: [1], d: 'x' }, gone: { e: 1 } }
-  const after = { a: 1, b: { c: [2], f: true }, come: { g: 1 } }
-  t.strictSame(mergePatch(before, mergePatchBetween(before, after)), after)
-  t.strictSame(mergePatchBetween(before, before), {})
   t.end()
 })
 

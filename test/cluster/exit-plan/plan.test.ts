@@ -45,8 +45,6 @@ function ownerOf(
       propagated: true,
       hostNetwork: false,
       ended: false,
-      declared: [],
-      listens: [],
     })),
   }
 }
@@ -67,14 +65,7 @@ const stateOf = (owners: readonly Owner[]): ClusterState => ({
 })
 
 function planned(owners: readonly Owner[], keepOff: readonly string[] = []) {
-  const choices = {
-    mixed: 'ask',
-    keepOff,
-    includeManaged: false,
-    recreate: false,
-    only: [],
-  } as const
-  return planOf(stateOf(owners), owners, choices)
+  return planOf(stateOf(owners), owners, { mixed: 'ask', keepOff })
 }
 
 void t.test('a disruption budget has every rollout replace one pod at a time', async (t) => {

@@ -1,0 +1,19 @@
+import { option, type Option } from './option.ts'
+import { optional, type ValueType } from './value.ts'
+
+/**
+ * A flag that an earlier release had: accepted for one release, so that scripts, unit files and
+ * manifests keep working, with a warning that says what takes its place.
+ */
+export const former = <T>(
+  type: ValueType<T>,
+  help: string,
+  instead: string,
+): Option<T | undefined> =>
+  option<T | undefined>({
+    type: optional(type),
+    group: 'Accepted from earlier releases, without effect',
+    help,
+    default: undefined,
+    warningFor: () => `has no effect any more: ${instead}`,
+  })
