@@ -25,14 +25,13 @@ export function validityOfChain(
   authorities: readonly X509Certificate[],
 ): ChainValidity | undefined {
   if (leaf.ca || !leaf.keyUsage?.includes(clientAuth)) return undefined
-  const others = [...sentWith(leaf), ...authorities]
-  const roots = authorities.filter(isRoot)
+  const sent = sentWith(leaf)
   const chain = [leaf]
   // Each that is found is gone through as well.
   for (const subject of chain) {
-    const root = roots.find((each) => isIssuerOf(subject, each))
-    if (root) return commonValidity([...chain, root])
-    const next = others.find((each) => !chain.includes(each) && isIssuerOf(subject, each))
+    const anchor = authorities.find((each) => isIssuerOf(subject, each))
+    if (anchor) return commonValidity([...chain, anchor])
+    const next = sent.find((each) => !chain.includes(each) && isIssuerOf(subject, each))
     if (next) chain.push(next)
   }
   return undefined
@@ -44,9 +43,6 @@ function sentWith(leaf: X509Certificate): readonly X509Certificate[] {
   for (; next && sent.length < mostIntermediates; next = next.issuerCertificate) sent.push(next)
   return sent
 }
-
-/** OpenSSL, too, believes no authority that another one has signed without that other one. */
-const isRoot = (authority: X509Certificate): boolean => isIssuerOf(authority, authority)
 
 /**
  * The names are compared first, so that no key which the client has chosen is tried in vain. `ca`

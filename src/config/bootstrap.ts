@@ -1,5 +1,6 @@
 import { hash, X509Certificate } from 'node:crypto'
 import { Secret } from '../base/secret.ts'
+import { certificateBlock } from '../certificates/bundle.ts'
 import { contentOf, readCredentials, type Credentials, type ReadFile } from './credentials.ts'
 import { attempt } from './settings.ts'
 import type { ValueType } from './value.ts'
@@ -53,12 +54,10 @@ export const publicKeyHash: ValueType<string> = {
       : { wrong: 'is no hash of a public key: sha256: and 64 hexadecimal digits' },
 }
 
-const block = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
-
 /** The certificates of a PEM text, one by one; none if any of them cannot be read. */
 export function certificatesIn(pem: string): readonly string[] {
   try {
-    const all = pem.match(block) ?? []
+    const all = pem.match(certificateBlock) ?? []
     // Node decodes the key at its first use, and only then finds that it is unreadable.
     for (const each of all) void new X509Certificate(each).publicKey
     return all.map((each) => `${each}\n`)

@@ -10,6 +10,7 @@ import { createServer, type AddressInfo, type Server as NetServer, type Socket }
 import type { Duplex } from 'node:stream'
 import { sleep } from '../base/clock.ts'
 import { resetSocket } from '../base/reset-socket.ts'
+import { clientAnchors } from '../certificates/bundle.ts'
 import { internalError, serviceUnavailable, timeout, type Status } from '../api/kube/status.ts'
 import { sendStatus } from './answer.ts'
 import { answer } from './api.ts'
@@ -191,7 +192,7 @@ function webServer(identity: ServingIdentity | undefined): Server {
     ...settings,
     cert: identity.certificate,
     key: identity.key,
-    ca: identity.clientCa,
+    ca: clientAnchors(identity.clientCa),
     requestCert: true,
     rejectUnauthorized: false,
     // A certificate that is presented later would not be verified.

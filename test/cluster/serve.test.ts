@@ -12,6 +12,7 @@ import {
 } from '../../src/cluster/serve.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { lookupOf, poolNamed } from './admission/pool-lookup.ts'
+import { intermediateAuthority } from '../kit/certificates.ts'
 import { until } from '../kit/until.ts'
 
 const authority = await CertificateAuthority.create('webhooks')
@@ -234,4 +235,15 @@ void t.test('new connections get the renewed certificate', async (t) => {
   t.equal(await shown(), first)
   pair = await issued()
   await until('the new certificate', async () => (await shown()) !== first)
+})
+
+void t.test('an intermediate that is the whole --client-ca is an anchor', async (t) => {
+  const signer = await intermediateAuthority()
+  const { ask } = await serving(t, { clientCa: () => signer.certificate })
+  const answered = async (by: CertificateAuthority): Promise<number> => {
+    const { certificate: cert, key } = await by.issue({ commonName: 'api', usage: 'client' })
+    return (await ask('POST', '/mutate/nodes', admission(node), { cert, key })).status
+  }
+  t.equal(await answered(signer), 200)
+  t.equal(await answered(await intermediateAuthority()), 401, 'another one of that name')
 })

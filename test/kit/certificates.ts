@@ -1,5 +1,9 @@
 import { createPrivateKey, generateKeyPairSync, X509Certificate, type KeyObject } from 'node:crypto'
-import type { IssuedCertificate } from '../../src/certificates/authority.ts'
+import {
+  CertificateAuthority,
+  type CertificateRequest,
+  type IssuedCertificate,
+} from '../../src/certificates/authority.ts'
 import {
   curve,
   nameOf,
@@ -66,6 +70,22 @@ export async function describedCertificate(of: CertificateDescription): Promise<
     ],
   })
   return { certificate: `${certificate.toString('pem')}\n`, key: pemOfKey(privateKey) }
+}
+
+/**
+ * An authority below another one, as those of RKE2 and of companies are. What it issues comes with
+ * its own certificate; no one shows the one above it.
+ */
+export async function intermediateAuthority(): Promise<CertificateAuthority> {
+  const signedBy = await describedCertificate({ commonName: 'root', isAuthority: true })
+  const commonName = 'intermediate'
+  const own = await describedCertificate({ commonName, isAuthority: true, signedBy })
+  const authority = CertificateAuthority.from(commonName, own)
+  const issue = async (request: CertificateRequest): Promise<IssuedCertificate> => {
+    const { certificate, key } = await CertificateAuthority.prototype.issue.call(authority, request)
+    return { certificate: certificate + own.certificate, key }
+  }
+  return Object.assign(authority, { issue })
 }
 
 /** As the hub counts it, in milliseconds since the epoch. */

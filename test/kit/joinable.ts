@@ -163,8 +163,11 @@ function mayDo({ user, path, resource, name }: Attributes): boolean {
 }
 
 /** Starts such a cluster, in which `joinToken` is good. */
-export async function startJoinable(t: Teardown): Promise<JoinableCloud> {
-  const authority = await CertificateAuthority.create('cluster-ca')
+export async function startJoinable(
+  t: Teardown,
+  given?: CertificateAuthority,
+): Promise<JoinableCloud> {
+  const authority = given ?? (await CertificateAuthority.create('cluster-ca'))
   const cloud = await startCloud(t, { tls: true, anonymous: true, authority, authorizer: mayDo })
   const joinable = new JoinableCloud(cloud, authority)
   joinable.accept(joinToken)

@@ -67,7 +67,12 @@ export class ApiAccess implements AsyncDisposable {
       : new Agent({
           connections: mostConnections,
           pipelining: 1,
-          connect: { ...tls, keepAlive: true, keepAliveInitialDelay: keepAliveProbeMs },
+          connect: {
+            ...tls,
+            allowPartialTrustChain: true,
+            keepAlive: true,
+            keepAliveInitialDelay: keepAliveProbeMs,
+          },
         })
     const transport = { agent, headers: headersOf(options) }
     this.#current = { transport, identity, at: elapsed() }

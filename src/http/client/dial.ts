@@ -15,12 +15,15 @@ export const connectMs = 5_000
 /** The TLS options that depend on the credentials. */
 const tlsOf = ({ ca, certificate, serverName }: Credentials): TlsOptions => ({
   ...(ca !== undefined && { ca }),
+  allowPartialTrustChain: true,
   ...(certificate && { cert: certificate.chain, key: certificate.key.reveal() }),
   ...(serverName !== undefined && { servername: serverName }),
 })
 
 interface TlsOptions {
   readonly ca?: string
+  /** As in Go, each certificate of `ca` is an anchor. */
+  readonly allowPartialTrustChain: true
   readonly cert?: string
   readonly key?: string
   readonly servername?: string

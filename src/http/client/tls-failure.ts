@@ -2,7 +2,8 @@ import type { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
 import { after, now } from '../../base/clock.ts'
-import { namesText, outsideValidity, timeText } from '../../certificates/validity.ts'
+import { authoritiesIn } from '../../certificates/bundle.ts'
+import { nameText, namesText, outsideValidity, timeText } from '../../certificates/validity.ts'
 import type { Credentials } from '../../config/credentials.ts'
 
 /** TLS with a server failed. The message is for the operator; the code is that of the cause. */
@@ -99,9 +100,29 @@ function whyRefused(
   }
   const what = certificate ? `its certificate (${namesText(certificate)})` : 'its certificate'
   if (code === otherName) return `${what} is not for this address: ${reason ?? 'it names others'}`
-  return ca === undefined
-    ? `${what} is signed by none of the system's CAs: give the cluster's CA, with --upstream-ca or in the kubeconfig`
-    : `${what} is not signed by the CA in ${from?.ca ?? 'use'}: that is another cluster's, or an old one`
+  if (ca === undefined)
+    return `${what} is signed by none of the system's CAs: give the cluster's CA, with --upstream-ca or in the kubeconfig`
+  const wrongCa = "is another cluster's, or an old one"
+  const unsigned = `${what} is not signed by the CA in ${from?.ca ?? 'use'}`
+  const missing = certificate && missingIssuer(certificate, authoritiesIn(ca))
+  return missing === undefined
+    ? `${unsigned}: that ${wrongCa}`
+    : `${unsigned}, and the server does not send the certificate of ${missing}: add that to the chain which it sends, or to the CA file; or the CA ${wrongCa}`
+}
+
+/**
+ * The name of the issuer that neither the chain of a server nor the CA has; `undefined` where the
+ * chain ends with a root, or with the name of an authority of the CA, which then has another key.
+ */
+function missingIssuer(
+  certificate: X509Certificate,
+  authorities: readonly X509Certificate[],
+): string | undefined {
+  let last = certificate
+  for (let each = issuerOf(last); each !== undefined; each = issuerOf(last)) last = each
+  const { issuer } = last
+  const isKnown = [last, ...authorities].some(({ subject }) => subject === issuer)
+  return isKnown ? undefined : nameText(issuer)
 }
 
 /** The issuer in the chain that the server sent; `undefined` at its end. */

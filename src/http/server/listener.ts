@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { createServer as createSecureServer } from 'node:https'
-import { constants, X509Certificate } from 'node:crypto'
+import { constants } from 'node:crypto'
 import {
   createServer as createTlsServer,
   type SecureContextOptions,
@@ -12,6 +12,7 @@ import {
 import { after } from '../../base/clock.ts'
 import { canonical } from '../../base/listening-sockets.ts'
 import { createServer } from '../../base/node-http.ts'
+import { authoritiesIn, clientAnchors } from '../../certificates/bundle.ts'
 import { certificatesIn } from '../../config/bootstrap.ts'
 import type { ListenerParts, RequestHandling } from './answer.ts'
 import { ConnectionLimit } from './connection-limit.ts'
@@ -130,7 +131,7 @@ export async function listenSecurely(
   server.removeAllListeners('tlsClientError')
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   let { clientCa } = options.credentials
-  let authorities = parsed(clientCa)
+  let authorities = authoritiesIn(clientCa ?? '')
   return {
     ...(await listener(server, parts.connections, [http1, http2], options)),
     replaceCredentials: (credentials) => {
@@ -144,13 +145,10 @@ export async function listenSecurely(
         after(limits.withdrawnMs, () => before.forEach((socket) => socket.destroy()))
       }
       clientCa = credentials.clientCa
-      authorities = parsed(clientCa)
+      authorities = authoritiesIn(clientCa ?? '')
     },
   }
 }
-
-const parsed = (bundle = ''): readonly X509Certificate[] =>
-  certificatesIn(bundle).map((each) => new X509Certificate(each))
 
 /**
  * Makes the handshakes of connections to one address with another certificate. A TLS server of Node
@@ -190,7 +188,7 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
   cert: certificate,
   key,
   // Without `ca` Node would accept the system's authorities.
-  ca: clientCa ?? [],
+  ca: clientAnchors(clientCa ?? ''),
   minVersion: 'TLSv1.2',
   // A resumed session would keep the former verdict on its certificate; a renegotiated one has
   // another certificate, and Node keeps the verdict on the first.

@@ -4,6 +4,7 @@ import { Secret } from '../../../src/base/secret.ts'
 import { Connections } from '../../../src/http/client/connections.ts'
 import type { Credentials } from '../../../src/config/credentials.ts'
 import type { Credential } from '../../../src/http/exchange/exchange.ts'
+import { intermediateAuthority } from '../../kit/certificates.ts'
 import { authority, type Pair } from '../../kit/wire/certificates.ts'
 import { answerOf, rawUpstream, refusingOrigin, type RawUpstream } from '../../kit/wire/upstream.ts'
 import { valuesOf, Wire, type Teardown } from '../../kit/wire/wire.ts'
@@ -106,6 +107,23 @@ void t.test(
     }
   },
 )
+
+void t.test('an intermediate that is the whole CA is an anchor', async (t) => {
+  const signer = await intermediateAuthority()
+  const pair = await signer.issue({
+    commonName: 'server',
+    usage: 'server',
+    ipAddresses: ['127.0.0.1'],
+  })
+  const { origin } = await witness(t, { cert: pair.certificate, key: pair.key })
+  const connections = connectionsOf(t, { ca: signer.certificate, files: [] })
+  t.equal(await connections.probe(origin, '/readyz', 5_000), 200)
+  t.match(await get(connections, 'node', origin), { status: 200 })
+  const socket = await connections.connect('caller', origin)
+  t.teardown(() => socket.destroy())
+  const upgrade = new Wire(socket).write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  t.match(await upgrade.answer(), { status: 200 })
+})
 
 void t.test('concurrent requests of both kinds stay apart', async (t) => {
   const upstream = await witness(t, serving)

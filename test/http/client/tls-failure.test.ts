@@ -6,6 +6,7 @@ import {
 } from '../../../src/certificates/authority.ts'
 import { Connections } from '../../../src/http/client/connections.ts'
 import type { Credentials } from '../../../src/config/credentials.ts'
+import { intermediateAuthority } from '../../kit/certificates.ts'
 import { answerOf, rawUpstream } from '../../kit/wire/upstream.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
@@ -70,12 +71,32 @@ void t.test(
     const { message } = await failure(t, origin, trusting)
     t.match(
       message,
-      "its certificate (CN=kube-apiserver, issued by CN=elsewhere) is not signed by the CA in /etc/kubernetes/pki/ca.crt: that is another cluster's, or an old one",
+      "its certificate (CN=kube-apiserver, issued by CN=elsewhere) is not signed by the CA in /etc/kubernetes/pki/ca.crt, and the server does not send the certificate of CN=elsewhere: add that to the chain which it sends, or to the CA file; or the CA is another cluster's, or an old one",
     )
     t.notMatch(message, raw)
     const without = await failure(t, origin, { files: [] })
     t.match(without.message, "is signed by none of the system's CAs: give the cluster's CA")
     t.notMatch(without.message, raw)
+  },
+)
+
+void t.test(
+  "another cluster's CA is distinguished from a chain that is not sent whole",
+  async (t) => {
+    const wrong = /is not signed by the CA in \S+: that is another cluster's, or an old one$/
+    const namesake = await (await CertificateAuthority.create('kubernetes')).issue(serving)
+    const { origin: ofNamesake } = await rawUpstream(t, shows(namesake))
+    t.match((await failure(t, ofNamesake, trusting)).message, wrong, 'one of the same name')
+    const leaf = await elsewhere.issue(serving)
+    const whole = { key: leaf.key, cert: leaf.certificate + elsewhere.certificate }
+    const { origin: toTheRoot } = await rawUpstream(t, whole)
+    t.match((await failure(t, toTheRoot, trusting)).message, wrong, 'sent up to its root')
+    const intermediate = await (await intermediateAuthority()).issue(serving)
+    const { origin: untilRoot } = await rawUpstream(t, shows(intermediate))
+    t.match(
+      (await failure(t, untilRoot, trusting)).message,
+      'the server does not send the certificate of CN=root',
+    )
   },
 )
 

@@ -10,6 +10,7 @@ import {
 import type { HubAddress } from '../../../src/hub/filter/inputs.ts'
 import { ReachableAddress } from '../../../src/hub/wiring/hub-address.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
+import { intermediateAuthority } from '../../kit/certificates.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
 const cluster = await CertificateAuthority.create('cluster-ca')
@@ -91,6 +92,14 @@ void t.test('an address at which the hub answers with a certificate of the clust
   t.strictSame(hub.told, [hub.here])
   t.match(hub.address.verboseLines().join(), /^\[\+\]hub-address pods are led to 127\.0\.0\.1:\d+$/)
   t.match(hub.lines, [/pods are led to the hub/])
+})
+
+void t.test('pods trust an intermediate that is their whole CA file', async (t) => {
+  const intermediate = await intermediateAuthority()
+  const hub = await new Listening(t, (hub) => (hub.ca = intermediate.certificate)).open()
+  t.match(hub.address.verboseLines().join(), 'is not one that pods trust')
+  await hub.show(await issued({ ipAddresses: ['127.0.0.1'] }, intermediate))
+  t.strictSame(hub.told.at(-1), hub.here)
 })
 
 void t.test('a name that the certificate has', async (t) => {

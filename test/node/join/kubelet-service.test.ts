@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Server } from 'node:net'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
+import { intermediateAuthority } from '../../kit/certificates.ts'
 import { hubIsReady } from '../../../src/node/join/kubelet-service.ts'
 
 async function portOf(t: Test, server: Server): Promise<number> {
@@ -25,7 +26,8 @@ void t.test('a hub is ready if /readyz is and its certificate is trusted', async
     t,
     createServer((_request, response) => response.writeHead(status).end()),
   )
-  const secure = await portOf(t, createTlsServer({ cert: certificate, key }))
+  const server = createTlsServer({ cert: certificate, key })
+  const secure = await portOf(t, server)
   const ports = { proxy: 1, secure, ops }
   const ca = hubs.certificate
   t.equal(await hubIsReady({ ports, ca }, 0), true)
@@ -34,4 +36,14 @@ void t.test('a hub is ready if /readyz is and its certificate is trusted', async
   t.equal(await hubIsReady({ ports: { ...ports, secure: ops }, ca }, 0), false)
   status = 503
   t.equal(await hubIsReady({ ports, ca }, 0), false)
+  status = 200
+  const signer = await intermediateAuthority()
+  const signed = await signer.issue({
+    commonName: 'hub',
+    usage: 'server',
+    ipAddresses: ['127.0.0.1'],
+  })
+  server.setSecureContext({ cert: signed.certificate, key: signed.key })
+  const both = ca + signer.certificate
+  t.equal(await hubIsReady({ ports, ca: both }, 0), true, 'signed by an intermediate of the file')
 })

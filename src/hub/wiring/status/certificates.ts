@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto'
+import { certificateBlock } from '../../../certificates/bundle.ts'
 import { namesText, outsideValidity, timeText } from '../../../certificates/validity.ts'
 import type { Credentials } from '../../../config/credentials.ts'
 import type { ServingCredentials } from '../../../http/server/listener.ts'
@@ -29,8 +30,6 @@ export type RenewalFaults = Partial<Record<'client' | 'serving', string | undefi
 /** More authorities than a cluster has while it replaces them. */
 const mostOfOneUse = 8
 
-const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
-
 /** The certificates of the hub. `at`: in milliseconds since the epoch. */
 export function certificateStatuses(
   { certificate, ca, from }: Pick<Credentials, 'certificate' | 'ca' | 'from'>,
@@ -38,13 +37,14 @@ export function certificateStatuses(
   at: number,
   renewalFaults: RenewalFaults = {},
 ): readonly CertificateStatus[] {
-  const leaf = (chain: string | undefined): string | undefined => chain?.match(pemBlock)?.[0]
+  const leaf = (chain: string | undefined): string | undefined =>
+    chain?.match(certificateBlock)?.[0]
   const of = (
     use: CertificateStatus['use'],
     pem: string | undefined,
     file?: string,
   ): readonly CertificateStatus[] =>
-    (pem?.match(pemBlock) ?? []).slice(0, mostOfOneUse).flatMap((block) => {
+    (pem?.match(certificateBlock) ?? []).slice(0, mostOfOneUse).flatMap((block) => {
       const one = statusOf(block, at)
       return one ? [{ use, ...one, ...(file !== undefined && { file }) }] : []
     })

@@ -1,0 +1,35 @@
+import { X509Certificate } from 'node:crypto'
+
+/** A certificate in PEM. */
+export const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+
+/** The authorities of a bundle. Blocks that cannot be read are passed over, as in Go. */
+export const authoritiesIn = (bundle: string): readonly X509Certificate[] =>
+  (bundle.match(certificateBlock) ?? []).flatMap((block) => {
+    try {
+      return [new X509Certificate(block)]
+    } catch {
+      return []
+    }
+  })
+
+/**
+ * X509_CERT_AUX of OpenSSL (x_x509a.c), a SEQUENCE of a SEQUENCE of purposes for which a
+ * certificate is trusted: here clientAuth.
+ */
+const trustedForClients = Buffer.from('300c300a06082b06010505070302', 'hex')
+
+/**
+ * The authorities of clients, as PEM for a TLS server, each an anchor as in Go: no one needs to
+ * know who signed it. A TLS client of Node has `allowPartialTrustChain` for that; a server uses
+ * that in the contexts of its server names only, so that the trust is written beside each
+ * certificate, as `openssl x509 -addtrust` does.
+ */
+export const clientAnchors = (bundle: string): string[] =>
+  authoritiesIn(bundle).map(({ raw }) => {
+    const lines = Buffer.concat([raw, trustedForClients])
+      .toString('base64')
+      .match(/.{1,64}/g)
+    const label = 'TRUSTED CERTIFICATE-----'
+    return `-----BEGIN ${label}\n${lines?.join('\n')}\n-----END ${label}\n`
+  })
