@@ -39,17 +39,10 @@ export async function startSite(
   const client = hub.as('kubelet', { encoding: 'protobuf' })
   await client.list('/api/v1/nodes')
   await client.list(podsOfNode)
-  for (const accept of discoveryTypes) await hub.as('kubelet', { accept }).get('/apis')
   await cloud.unplug()
   await hub.offline()
   return { own, cloud, hub, kubelet }
 }
-
-/** As kubectl reads discovery, and as it did before 1.26. */
-export const discoveryTypes = [
-  'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
-  'application/json',
-] as const
 
 const two: JsonObject = {
   spec: {

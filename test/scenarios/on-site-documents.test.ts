@@ -3,14 +3,12 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Json } from '../../src/api/kube/json.ts'
 import { onSiteDocuments } from '../../src/hub/boot/on-site-documents.ts'
-import { objectOf, type Answer } from '../kit/client.ts'
+import { objectOf } from '../kit/client.ts'
 import { podsOfNode, type CloudServer } from '../kit/cloud.ts'
 import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { defineRbacKinds } from '../kit/policy-kinds.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { until } from '../kit/until.ts'
-
-const skip = process.getuid?.() === 0 ? false : 'only root is shown the records of components'
 
 const refreshing = (refreshMs: number) => ({
   boot: { refreshMs, condition: false, report: false },
@@ -79,37 +77,4 @@ void t.test('a schema is read again when it has changed, and not before', async 
   await goOffline(cloud, hub)
   const known = '/openapi/v3/apis/rbac.authorization.k8s.io/v1'
   t.equal((await hub.as('kubectl').get(`${known}?hash=of-another-version`)).status, 200)
-})
-
-/** Without the hashes of the versions in which they are stored, which the whole has not. */
-const resourcesIn = (answer: Answer): Json =>
-  JSON.parse(
-    JSON.stringify(objectOf(answer), (name, value: unknown) =>
-      name === 'storageVersionHash' ? undefined : value,
-    ),
-  ) as Json
-
-void t.test('a kubectl that asks for each group finds them in the whole', { skip }, async (t) => {
-  const cloud = await startCloud(t)
-  const paths = ['/api/v1', '/apis/apps/v1', '/apis/coordination.k8s.io/v1']
-  const before = new Map<string, Json>()
-  for (const path of paths) before.set(path, resourcesIn(await cloud.as('kubectl').get(path)))
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
-  for (const path of ['/api', '/apis']) await hub.as('kubelet', { accept }).get(path)
-  await cloud.unplug()
-  await hub.offline()
-  for (const path of paths) {
-    const answer = await hub.as('kubectl').get(path)
-    t.equal(answer.status, 200, path)
-    t.match(answer.headers.age, /^[0-9]+$/)
-    t.strictSame(resourcesIn(answer), before.get(path), path)
-    t.equal(
-      (await hub.as('kubelet').get(path)).status,
-      503,
-      'a component gets only its own records',
-    )
-  }
-  for (const path of ['/apis/apps/v2', '/apis/absent.example/v1', '/apis/apps'])
-    t.equal((await hub.as('kubectl').get(path)).status, 503, path)
 })

@@ -47,7 +47,7 @@ export async function relayedToKubelet(
 }
 
 /** By its socket, a container on the host's network may be root, too. */
-export const needsCertificate =
+const needsCertificate =
   "the cloud cannot be reached, and the hub relays to the kubelet only for callers with the kubelet's certificate: use root's kubeconfig for the hub's TLS port"
 
 const notHere = (pod: string, nodeName: string): string =>

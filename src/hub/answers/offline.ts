@@ -8,7 +8,6 @@ import {
   isReview,
   isTokenRequest,
   beginsWithState,
-  type NonResourceRequest,
   type ResourceRequest,
 } from '../../api/request/request-info.ts'
 import {
@@ -20,11 +19,7 @@ import {
   unansweredCollection,
 } from './offline-reads.ts'
 import { relayedToKubelet, type AtKubeletParts } from './at-kubelet.ts'
-import { resourcesFromAggregated } from './derived-discovery.ts'
-import { metricsResources, metricsResourcesPath, withMetricsGroup } from './metrics-discovery.ts'
 import { readOnSite } from './on-site-reads.ts'
-import { metricsFromKubelet } from './resource-metrics.ts'
-import { isForPerson } from './staleness.ts'
 import { localWrite, type OfflineWriteParts } from './offline-writes.ts'
 
 export interface OfflineParts extends OfflineWriteParts, AtKubeletParts {
@@ -53,11 +48,9 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
   const { store } = parts
   if (!info.isResource) {
     if (info.verb !== 'get' || info.ambiguous === true) throw neverCached()
-    return offlineDocument(exchange, info, parts)
+    return localDocument(exchange, store)
   }
-  const ofKubelet =
-    (await relayedToKubelet(exchange, info, parts)) ??
-    (await metricsFromKubelet(exchange, info, parts))
+  const ofKubelet = await relayedToKubelet(exchange, info, parts)
   if (ofKubelet) return because(ofKubelet, 'the kubelet of this node answers for its pods')
   if (!areUnderstood(info.query)) throw needsTheCloud()
   if (info.verb !== 'get' && info.verb !== 'list' && info.verb !== 'watch') {
@@ -84,32 +77,6 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
       if (!reply) throw unansweredCollection(info)
       return reply
     }
-  }
-}
-
-/**
- * A document as it was recorded. Discovery shows a person on site that `kubectl top` has an answer
- * here, and is split up for a kubectl that requests each group by itself.
- */
-async function offlineDocument(
-  exchange: Exchange,
-  { path }: NonResourceRequest,
-  { store, reachOf }: OfflineParts,
-): Promise<Reply> {
-  const isDiscovery = path === '/apis' || path.startsWith('/apis/') || path.startsWith('/api/')
-  const reach = isDiscovery && isForPerson(exchange) ? await reachOf(exchange) : 'own'
-  if (reach === 'own') return localDocument(exchange, store)
-  const seesMetrics = reach === 'everyone'
-  try {
-    const recorded = localDocument(exchange, store)
-    return path === '/apis' && seesMetrics ? withMetricsGroup(recorded) : recorded
-  } catch (error) {
-    if (!(error instanceof StatusError)) throw error
-    const derived =
-      resourcesFromAggregated(exchange, store) ??
-      (path === metricsResourcesPath && seesMetrics ? metricsResources() : undefined)
-    if (derived) return derived
-    throw error
   }
 }
 

@@ -22,7 +22,6 @@ import type { Exchange, ListReply, ObjectReply } from '../../http/exchange/excha
 import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
 import { coveringCollection, storedList } from './covering-collection.ts'
 import { storedObject } from './offline-reads.ts'
-import { recordedMinor } from './recorded-version.ts'
 import { selectorsOf } from './keys.ts'
 import {
   mergedRecord,
@@ -466,7 +465,7 @@ function formOf(representation: Representation, gvr: GVR, parts: Shown): Form {
 
 /** Those of a custom resource are in its definition, if any component has read it. */
 function columnsOf(gvr: GVR, parts: Shown): readonly Column[] {
-  const builtin = columnsOfBuiltin(gvr, recordedMinor(parts.store))
+  const builtin = columnsOfBuiltin(gvr)
   if (builtin) return builtin
   const named = { gvr: customResourceDefinitions, namespace: '', name: qualifiedResource(gvr) }
   const record = mergedRecord(named, parts)

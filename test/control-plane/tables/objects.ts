@@ -210,12 +210,6 @@ const workloads: readonly Made[] = [
     { replicas: 3, readyReplicas: 1, updatedReplicas: 2, availableReplicas: 1 },
   ),
   made(
-    namespaced('apps/v1', 'replicasets'),
-    'web-1',
-    { spec: { replicas: 2, selector, template: matching } },
-    { replicas: 2, readyReplicas: 1 },
-  ),
-  made(
     namespaced('apps/v1', 'daemonsets'),
     'agent',
     {
@@ -240,89 +234,13 @@ const workloads: readonly Made[] = [
     },
     { replicas: 2, readyReplicas: 1 },
   ),
-  made(namespaced('apps/v1', 'controllerrevisions'), 'db-1', {
-    metadata: {
-      ownerReferences: [
-        { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'db', uid: 'u', controller: true },
-      ],
-    },
-    revision: 7,
-    data: {},
-  }),
-  made(namespaced('apps/v1', 'controllerrevisions'), 'alone', { revision: 1, data: {} }),
-  made(namespaced('v1', 'replicationcontrollers'), 'old', {
-    spec: {
-      replicas: 2,
-      selector: { b: '2', app: 'web' },
-      template: labelled({ app: 'web', b: '2' }),
-    },
-  }),
-  made(namespaced('v1', 'podtemplates'), 'form', { template }),
   made(namespaced('batch/v1', 'jobs'), 'once', {
     spec: { completions: 3, suspend: true, template: jobTemplate },
   }),
   made(namespaced('batch/v1', 'jobs'), 'queue', {
     spec: { parallelism: 4, template: jobTemplate },
   }),
-  made(namespaced('batch/v1', 'cronjobs'), 'nightly', {
-    spec: {
-      schedule: '0 3 * * *',
-      timeZone: 'Etc/UTC',
-      suspend: true,
-      jobTemplate: { spec: { template: jobTemplate } },
-    },
-  }),
-  made(
-    namespaced('batch/v1', 'cronjobs'),
-    'hourly',
-    { spec: { schedule: '0 * * * *', jobTemplate: { spec: { template: jobTemplate } } } },
-    { lastScheduleTime: at, active: [{ kind: 'Job', name: 'j' }] },
-  ),
-  made(
-    namespaced('autoscaling/v2', 'horizontalpodautoscalers'),
-    'web',
-    {
-      spec: {
-        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
-        maxReplicas: 5,
-        metrics: [
-          {
-            type: 'Resource',
-            resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 60 } },
-          },
-          {
-            type: 'Pods',
-            pods: {
-              metric: { name: 'rate' },
-              target: { type: 'AverageValue', averageValue: '1k' },
-            },
-          },
-          {
-            type: 'External',
-            external: { metric: { name: 'q' }, target: { type: 'Value', value: '3' } },
-          },
-        ],
-      },
-    },
-    {
-      currentReplicas: 1,
-      desiredReplicas: 1,
-      currentMetrics: [
-        { type: 'Resource', resource: { name: 'cpu', current: { averageUtilization: 12 } } },
-      ],
-    },
-  ),
-  made(namespaced('policy/v1', 'poddisruptionbudgets'), 'web', {
-    spec: { minAvailable: '50%', selector: { matchLabels: { app: 'web' } } },
-  }),
-  made(namespaced('policy/v1', 'poddisruptionbudgets'), 'db', {
-    spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'db' } } },
-  }),
 ]
-
-function labelled(labels: Readonly<Record<string, string>>): object {
-  return { ...template, metadata: { labels } }
-}
 
 const services = namespaced('v1', 'services')
 const port = (number: number, more: object = {}): object => ({
@@ -348,21 +266,6 @@ const networking: readonly Made[] = [
     { loadBalancer: { ingress: [{ ip: '192.0.2.9' }, { hostname: 'lb.example' }] } },
   ),
   made(services, 'elsewhere', { spec: { type: 'ExternalName', externalName: 'db.example' } }),
-  made(namespaced('v1', 'endpoints'), 'many', {
-    subsets: [
-      {
-        addresses: ['10.0.0.1', '10.0.0.2', '10.0.0.3'].map((ip) => ({ ip })),
-        ports: [
-          { name: 'a', port: 80 },
-          { name: 'b', port: 81 },
-        ],
-      },
-    ],
-  }),
-  made(namespaced('v1', 'endpoints'), 'none'),
-  made(namespaced('v1', 'endpoints'), 'portless', {
-    subsets: [{ addresses: [{ ip: '10.0.0.1' }] }],
-  }),
   made(namespaced('discovery.k8s.io/v1', 'endpointslices'), 'few', {
     addressType: 'IPv4',
     endpoints: [{ addresses: ['10.0.0.1'] }, { addresses: ['10.0.0.2'] }],
@@ -373,63 +276,12 @@ const networking: readonly Made[] = [
     endpoints: ['1', '2', '3', '4', '5'].map((last) => ({ addresses: [`10.0.0.${last}`] })),
     ports: [],
   }),
-  made(
-    namespaced('networking.k8s.io/v1', 'ingresses'),
-    'site',
-    {
-      spec: {
-        ingressClassName: 'main',
-        tls: [{ hosts: ['a.example'] }],
-        rules: ['a', 'b', 'c', 'd', 'e'].map((host) => ({ host: `${host}.example` })),
-      },
-    },
-    { loadBalancer: { ingress: [{ ip: '192.0.2.1' }, { hostname: 'lb.example' }] } },
-  ),
-  made(namespaced('networking.k8s.io/v1', 'ingresses'), 'any', {
-    spec: { defaultBackend: { service: { name: 'plain', port: { number: 80 } } } },
-  }),
-  made(cluster('networking.k8s.io/v1', 'ingressclasses'), 'main', {
-    metadata: { annotations: { 'ingressclass.kubernetes.io/is-default-class': 'true' } },
-    spec: {
-      controller: 'example.com/main',
-      parameters: { apiGroup: 'example.com', kind: 'Settings', name: 's' },
-    },
-  }),
-  made(cluster('networking.k8s.io/v1', 'ingressclasses'), 'bare', {
-    spec: { controller: 'example.com/bare' },
-  }),
-  made(namespaced('networking.k8s.io/v1', 'networkpolicies'), 'some', {
-    spec: { podSelector: selector },
-  }),
   made(namespaced('networking.k8s.io/v1', 'networkpolicies'), 'all', { spec: { podSelector: {} } }),
 ]
 
-const storageClassPath = cluster('storage.k8s.io/v1', 'storageclasses')
 const claims = namespaced('v1', 'persistentvolumeclaims')
 
 const storage: readonly Made[] = [
-  made(storageClassPath, 'fast', {
-    metadata: { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
-    provisioner: 'example.com/fast',
-    reclaimPolicy: 'Retain',
-    volumeBindingMode: 'WaitForFirstConsumer',
-    allowVolumeExpansion: true,
-  }),
-  made(storageClassPath, 'plain', { provisioner: 'example.com/plain' }),
-  made(
-    cluster('v1', 'persistentvolumes'),
-    'disk',
-    {
-      spec: {
-        capacity: { storage: '10Gi' },
-        accessModes: ['ReadWriteMany', 'ReadWriteOnce'],
-        hostPath: { path: '/data' },
-        storageClassName: 'fast',
-        claimRef: { namespace: 'default', name: 'data' },
-      },
-    },
-    { phase: 'Bound', reason: 'why' },
-  ),
   made(
     claims,
     'data',
@@ -446,24 +298,6 @@ const storage: readonly Made[] = [
   made(claims, 'unbound', {
     metadata: { annotations: { 'volume.beta.kubernetes.io/storage-class': 'old' } },
     spec: { accessModes: ['ReadWriteOncePod'], resources: { requests: { storage: '1Gi' } } },
-  }),
-  made(cluster('storage.k8s.io/v1', 'volumeattachments'), 'va', {
-    spec: {
-      attacher: 'fast.example.com',
-      nodeName: 'edge-1',
-      source: { persistentVolumeName: 'disk' },
-    },
-  }),
-  made(cluster('storage.k8s.io/v1', 'csidrivers'), 'driver.example.com', {
-    spec: { attachRequired: false, podInfoOnMount: true, tokenRequests: [{ audience: 'a' }] },
-  }),
-  made(cluster('storage.k8s.io/v1', 'csidrivers'), 'plain.example.com', { spec: {} }),
-  made(cluster('storage.k8s.io/v1', 'csinodes'), 'edge-1', {
-    spec: { drivers: [{ name: 'driver.example.com', nodeID: 'n', topologyKeys: [] }] },
-  }),
-  made(namespaced('storage.k8s.io/v1', 'csistoragecapacities'), 'c', {
-    storageClassName: 'fast',
-    capacity: '100Gi',
   }),
 ]
 
@@ -504,16 +338,6 @@ const rest: readonly Made[] = [
   made(cluster('v1', 'nodes'), 'bare'),
   made(namespaced('v1', 'configmaps'), 'c', { data: { a: '1' }, binaryData: { b: 'AA==' } }),
   made(namespaced('v1', 'secrets'), 's', { stringData: { a: '1', b: '2' } }),
-  made(
-    namespaced('v1', 'resourcequotas'),
-    'q',
-    { spec: { hard: { pods: '10', 'limits.cpu': '4' } } },
-    {
-      hard: { pods: '10', 'limits.cpu': '4', 'requests.cpu': '2' },
-      used: { pods: '3', 'limits.cpu': '1', 'requests.cpu': '500m' },
-    },
-  ),
-  made(namespaced('v1', 'limitranges'), 'l', { spec: { limits: [] } }),
   made(namespaced('v1', 'events'), 'old', {
     involvedObject: { kind: 'Pod', name: 'running', namespace: 'default', fieldPath: 'spec.x' },
     reason: 'Started',
@@ -523,45 +347,6 @@ const rest: readonly Made[] = [
     firstTimestamp: at,
     lastTimestamp: at,
     count: 4,
-  }),
-  made(namespaced('events.k8s.io/v1', 'events'), 'new', {
-    regarding: { kind: 'Pod', name: 'running', namespace: 'default' },
-    reason: 'Killing',
-    note: 'Killing it',
-    type: 'Warning',
-    eventTime: '2026-01-01T00:00:00.000000Z',
-    action: 'Kill',
-    reportingController: 'example.com/killer',
-    reportingInstance: 'k-1',
-    series: { count: 9, lastObservedTime: '2026-01-02T00:00:00.000000Z' },
-  }),
-  made(namespaced('coordination.k8s.io/v1', 'leases'), 'l', { spec: { holderIdentity: 'me' } }),
-  made(cluster('node.k8s.io/v1', 'runtimeclasses'), 'kata', { handler: 'kata' }),
-  made(cluster('scheduling.k8s.io/v1', 'priorityclasses'), 'p', {
-    value: 10,
-    preemptionPolicy: 'Never',
-  }),
-  made(namespaced('rbac.authorization.k8s.io/v1', 'roles'), 'r', { rules: [] }),
-  made(namespaced('rbac.authorization.k8s.io/v1', 'rolebindings'), 'b', {
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'r' },
-    subjects: [
-      { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'u' },
-      { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'v' },
-      { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'g' },
-      { kind: 'ServiceAccount', name: 'default', namespace: 'default' },
-    ],
-  }),
-  made(cluster('admissionregistration.k8s.io/v1', 'validatingadmissionpolicies'), 'v', {
-    spec: {
-      paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
-      matchConstraints: {
-        resourceRules: [
-          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] },
-        ],
-      },
-      validations: [{ expression: 'true' }],
-      failurePolicy: 'Ignore',
-    },
   }),
   made(cluster('apiextensions.k8s.io/v1', 'customresourcedefinitions'), 'pumps.plant.example', {
     spec: {
@@ -599,7 +384,7 @@ const rest: readonly Made[] = [
   }),
 ]
 
-/** Objects of the kinds that have columns of their own. */
+/** Objects of the kinds that have columns of their own, and a NetworkPolicy, which has none. */
 export const objects: readonly Made[] = [
   ...podsInStates,
   ...workloads,

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../json.ts'
-import { listAt, objectAt, optionalObjectAt, printed, textAt, valueAt } from '../json-at.ts'
+import { listAt, objectAt, optionalObjectAt, printed, textAt } from '../json-at.ts'
 import { none } from './column.ts'
 
 // Cells that several kinds share (kubernetes pkg/printers/internalversion/printers.go).
@@ -14,12 +14,6 @@ export const shorten = (all: readonly string[], empty: string): string =>
     ? empty
     : all.slice(0, longest).join(',') +
       (all.length > longest ? ` + ${all.length - longest} more...` : '')
-
-/** The length of the list at a path. */
-export const count =
-  (...path: string[]): Cell =>
-  (object) =>
-    listAt(object, ...path).length
 
 /** The number of members of the object at a path. */
 export const size = (object: JsonObject, ...path: string[]): number =>
@@ -89,16 +83,6 @@ export const conditionOf = (object: Json, type: string): Json | undefined =>
 /** Whether the condition of a type is true. */
 export const isConditionTrue = (object: Json, type: string): boolean =>
   textAt(conditionOf(object, type), 'status') === 'True'
-
-/** The name, marked if an annotation makes the object the default of its kind. */
-export const nameOrDefault =
-  (...annotations: string[]): Cell =>
-  (object) => {
-    const isDefault = annotations.some(
-      (each) => valueAt(object, 'metadata', 'annotations', each) === 'true',
-    )
-    return `${textAt(object, 'metadata', 'name')}${isDefault ? ' (default)' : ''}`
-  }
 
 /** The addresses of a load balancer, each once. */
 export function loadBalancer(object: JsonObject): string {

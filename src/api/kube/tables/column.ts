@@ -36,9 +36,6 @@ export const wide = (name: string, cell: Column['cell'], description = ''): Colu
 export const integer = (name: string, cell: Column['cell']): Column =>
   column(name, cell, { type: 'integer' })
 
-export const boolean = (name: string, cell: Column['cell']): Column =>
-  column(name, cell, { type: 'boolean' })
-
 /** Reads the text at a path; '' where there is none. */
 export const text =
   (...path: string[]) =>
@@ -77,9 +74,3 @@ export const ageColumn = column('Age', age('metadata', 'creationTimestamp'), {
   description:
     'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata',
 })
-
-/** The columns of resources for which API servers have no printer. */
-export const plainColumns: readonly Column[] = [
-  nameColumn,
-  { ...column('Created At', text('metadata', 'creationTimestamp')), type: 'date' },
-]

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../json.ts'
 import { listAt, objectAt, printed, textAt, valueAt } from '../json-at.ts'
 import { ageOf } from './age.ts'
-import { conditionOf, labels, ofContainers, size } from './cells.ts'
+import { conditionOf, size } from './cells.ts'
 import {
   ageColumn,
   column,
@@ -9,9 +9,8 @@ import {
   none,
   text,
   textOr,
+  unset,
   wide,
-  integer,
-  number,
   type Column,
 } from './column.ts'
 
@@ -110,34 +109,51 @@ const eventColumns: readonly Column[] = [
   { ...nameColumn, priority: 1 },
 ]
 
-/** The same under the names that events.k8s.io gives to the fields. */
-const newEventColumns: readonly Column[] = eventColumns.map((each) => ({
-  ...each,
-  cell: (event) => each.cell(asCoreEvent(event)),
-}))
+const modes = [
+  ['ReadWriteOnce', 'RWO'],
+  ['ReadOnlyMany', 'ROX'],
+  ['ReadWriteMany', 'RWX'],
+  ['ReadWriteOncePod', 'RWOP'],
+] as const
 
-const asCoreEvent = (event: JsonObject): JsonObject => ({
-  ...event,
-  involvedObject: objectAt(event, 'regarding'),
-  source: objectAt(event, 'deprecatedSource'),
-  firstTimestamp: valueAt(event, 'deprecatedFirstTimestamp') ?? null,
-  lastTimestamp: valueAt(event, 'deprecatedLastTimestamp') ?? null,
-  count: valueAt(event, 'deprecatedCount') ?? 0,
-  reportingComponent: textAt(event, 'reportingController'),
-  message: textAt(event, 'note'),
-})
+const accessModes = (claim: JsonObject): string => {
+  const all = listAt(claim, 'status', 'accessModes')
+  return modes
+    .filter(([mode]) => all.includes(mode))
+    .map(([, short]) => short)
+    .join(',')
+}
 
-/** What a quota has used of its hard limits: of requests, or of limits. */
-const quota =
-  (isOfLimits: boolean) =>
-  (object: JsonObject): Json => {
-    const used = objectAt(object, 'status', 'used')
-    return Object.entries(objectAt(object, 'status', 'hard'))
-      .filter(([resource]) => resource.startsWith('limits.') === isOfLimits)
-      .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      .map(([resource, hard]) => `${resource}: ${printed(used[resource] ?? '0')}/${printed(hard)}`)
-      .join(', ')
-  }
+const claimPhase = (claim: JsonObject): Json =>
+  textAt(claim, 'metadata', 'deletionTimestamp') === ''
+    ? textAt(claim, 'status', 'phase')
+    : 'Terminating'
+
+const betaClass = 'volume.beta.kubernetes.io/storage-class'
+
+const storageClass = (claim: JsonObject): Json =>
+  textAt(claim, 'metadata', 'annotations', betaClass) || textAt(claim, 'spec', 'storageClassName')
+
+/** A cell that only a bound claim has. */
+const ofBound =
+  (read: (claim: JsonObject) => string) =>
+  (claim: JsonObject): Json =>
+    textAt(claim, 'spec', 'volumeName') === '' ? '' : read(claim)
+
+const claimColumns: readonly Column[] = [
+  nameColumn,
+  column('Status', claimPhase),
+  column('Volume', text('spec', 'volumeName')),
+  column(
+    'Capacity',
+    ofBound((claim) => textAt(claim, 'status', 'capacity', 'storage') || '0'),
+  ),
+  column('Access Modes', ofBound(accessModes)),
+  column('StorageClass', storageClass),
+  column('VolumeAttributesClass', textOr(unset, 'spec', 'volumeAttributesClassName')),
+  ageColumn,
+  wide('VolumeMode', textOr(unset, 'spec', 'volumeMode')),
+]
 
 export const coreColumns: Readonly<Record<string, readonly Column[]>> = {
   nodes: nodeColumns,
@@ -149,29 +165,6 @@ export const coreColumns: Readonly<Record<string, readonly Column[]>> = {
     ageColumn,
   ],
   namespaces: [nameColumn, column('Status', text('status', 'phase')), ageColumn],
-  serviceaccounts: [nameColumn, ageColumn],
+  persistentvolumeclaims: claimColumns,
   events: eventColumns,
-  'events.events.k8s.io': newEventColumns,
-  resourcequotas: [
-    nameColumn,
-    column('Request', quota(false)),
-    column('Limit', quota(true)),
-    ageColumn,
-  ],
-  podtemplates: [
-    nameColumn,
-    column('Containers', ofContainers('name', 'template')),
-    column('Images', ofContainers('image', 'template')),
-    column('Pod Labels', labels('template', 'metadata', 'labels')),
-  ],
-  replicationcontrollers: [
-    nameColumn,
-    integer('Desired', number('spec', 'replicas')),
-    integer('Current', number('status', 'replicas')),
-    integer('Ready', number('status', 'readyReplicas')),
-    ageColumn,
-    wide('Containers', ofContainers('name', 'spec', 'template')),
-    wide('Images', ofContainers('image', 'spec', 'template')),
-    wide('Selector', labels('spec', 'selector')),
-  ],
 }

@@ -32,7 +32,7 @@ const numberIn = (value: Json, ...path: string[]): number => Number(valueAt(valu
 
 const isTerminal = (phase: string): boolean => phase === 'Failed' || phase === 'Succeeded'
 
-function summaryOf(pod: JsonObject, showsFailures = true): PodSummary {
+function summaryOf(pod: JsonObject): PodSummary {
   const inits = initSummary(pod)
   const isPastInit = inits.reason === undefined || isConditionTrue(pod, 'Initialized')
   const restarts = isPastInit ? inits.sidecarRestarts : inits.restarts
@@ -42,8 +42,7 @@ function summaryOf(pod: JsonObject, showsFailures = true): PodSummary {
     const main = containerSummary(pod, restarts)
     status = main.reason ?? status
     ready += main.ready
-    const failure = showsFailures ? main.failure : undefined
-    if (status === 'Completed') status = completedReason(pod, { ...main, failure })
+    if (status === 'Completed') status = completedReason(pod, main)
   }
   return {
     ready,
@@ -53,9 +52,6 @@ function summaryOf(pod: JsonObject, showsFailures = true): PodSummary {
     restartedAt: restarts.last,
   }
 }
-
-/** As API servers showed it before 1.35: a container that failed beside one that completed. */
-export const statusBeforeFailures = (pod: JsonObject): string => summaryOf(pod, false).status
 
 function ownReason(pod: JsonObject): string {
   const isGated = listAt(pod, 'status', 'conditions').some(
