@@ -86,6 +86,24 @@ void t.test('only root is shown the records of others', { skip }, async (t) => {
   t.equal(another?.status, 503, 'the node by its address, but not root')
 })
 
+void t.test('a pod that root has read by name is shown beside the others', { skip }, async (t) => {
+  const cloud = await startCloud(t)
+  cloud.addPods('a', 'b')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
+  t.equal((await hub.as('kubectl').get(`${podsOfDefault}/a`)).status, 200)
+  await goOffline(cloud, hub)
+  t.equal((await hub.as('kubectl', { accept: tableAccept }).get(`${podsOfDefault}/a`)).status, 200)
+  t.equal((await hub.as('kubectl').get(`${podsOfDefault}/a`)).status, 200)
+  for (const path of [allPods, podsOfDefault]) {
+    const items = listAt(objectOf(await hub.as('kubectl').get(path)), 'items')
+    t.strictSame(
+      items.map((each) => textAt(each, 'metadata', 'name')),
+      ['a', 'b'],
+    )
+  }
+})
+
 void t.test(
   'of several records the newest counts, and deleted objects are not shown',
   { skip },

@@ -235,19 +235,25 @@ function isOfItsNode(
 const holds = (key: CollectionKey, query: Omit<RecordQuery, 'gvr'>): boolean =>
   (key.namespace === undefined || key.namespace === query.namespace) && covers(key, query)
 
-/** Of one version, the state that was confirmed later counts. */
+/**
+ * Of one version, the state that is known to hold up to a newer version; of those that hold equally
+ * long, the one confirmed later. Never by the time first: a get confirms an object at its own
+ * version, and whatever list is newer than that would then seem to lack it.
+ */
 function isBefore(a: StoredObject, b: StoredObject): boolean {
-  if (isNewer(b.object.resourceVersion, a.object.resourceVersion)) return true
-  return (
-    !isNewer(a.object.resourceVersion, b.object.resourceVersion) &&
-    (isNewer(b.confirmedVersion, a.confirmedVersion) || b.confirmedAt > a.confirmedAt)
-  )
+  const byVersion =
+    compared(a.object.resourceVersion, b.object.resourceVersion) ||
+    compared(a.confirmedVersion, b.confirmedVersion)
+  return byVersion < 0 || (byVersion === 0 && b.confirmedAt > a.confirmedAt)
 }
 
+const newestFirst = (a: StoredCollection, b: StoredCollection): number =>
+  compared(b.resourceVersion, a.resourceVersion)
+
 /** Versions that do not compare count as equal. */
-function newestFirst(a: StoredCollection, b: StoredCollection): number {
-  const [x, y] = [resourceVersion(a.resourceVersion), resourceVersion(b.resourceVersion)]
-  return x !== undefined && y !== undefined ? compareVersions(y, x) : 0
+function compared(a: string, b: string): number {
+  const [x, y] = [resourceVersion(a), resourceVersion(b)]
+  return x !== undefined && y !== undefined ? compareVersions(x, y) : 0
 }
 
 /**
