@@ -406,7 +406,7 @@ export const options = {
     type: is.listOf(is.text('FILE')),
     group: 'Filters',
     live: true,
-    help: 'Filters of your own: modules of JavaScript or TypeScript that export them, or files in YAML or JSON that declare them. Loaded again when a file changes.',
+    help: 'Filters of your own: modules of JavaScript or TypeScript that export them. Loaded again when a file changes.',
     default: [],
   }),
   'host-network-propagation': option({

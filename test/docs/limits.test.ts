@@ -19,12 +19,8 @@ import { options } from '../../src/config/options.ts'
 import { bufferedBytes } from '../../src/http/exchange/chunks.ts'
 import { mostOfUnverified } from '../../src/http/client/api-call.ts'
 import { unpackedBytes } from '../../src/http/exchange/unpacked.ts'
-import { deepestComprehension } from '../../src/hub/filter/cel/compile.ts'
-import * as evaluation from '../../src/hub/filter/cel/evaluation.ts'
-import * as expression from '../../src/hub/filter/cel/program.ts'
 import { mostPods } from '../../src/hub/filter/host-network/ledger.ts'
 import { mostVerdicts } from '../../src/hub/filter/host-network/verdicts.ts'
-import { mostEdits, mostFilters } from '../../src/hub/filter/own/declared.ts'
 import { maxFileBytes as largestModule } from '../../src/hub/filter/own/load.ts'
 import { mostMistakes } from '../../src/hub/filter/own/mistakes.ts'
 import { loadTimeoutMs as moduleMs } from '../../src/hub/filter/own/module.ts'
@@ -336,26 +332,9 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'The value of an attribute': [`${counted(tracing.longestValue)} characters`],
   },
   '## Filters of your own': {
-    'A file of `--filter-module`': [
-      bytes(largestModule),
-      `${mostFilters} filters`,
-      `${mostEdits} edits`,
-    ],
-    'What is said of a file that is wrong': [`${mostMistakes} mistakes`],
+    'A file of `--filter-module`': [bytes(largestModule)],
+    'What is said of files that are wrong': [`${mostMistakes} mistakes`],
     'A module until it has loaded': [time(moduleMs)],
-    'An expression in CEL': [
-      `${counted(expression.longestExpression)} characters`,
-      `${expression.parserLimits.maxAstNodes} parts`,
-      `${expression.parserLimits.maxDepth} deep`,
-    ],
-    'Comprehensions (`exists`, `map` and such)': [counted(deepestComprehension)],
-    'Regular expressions': [],
-    'Evaluating it for one object': [
-      `${counted(evaluation.mostSteps)} steps`,
-      `${evaluation.charactersAStep} characters`,
-      `${evaluation.keysAStep} keys`,
-    ],
-    'A text that it makes': [`${counted(evaluation.longestText)} characters`],
     'What it takes of an object as a whole': [bytes(maxDecodedBytes)],
     'Versions of modules that were loaded': [],
   },

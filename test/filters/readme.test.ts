@@ -27,7 +27,6 @@ function withExamples(): string {
   const files = {
     'filters/without-debug.ts': blockWith('ts', 'export const withoutDebug'),
     'test/filters/without-debug.test.ts': blockWith('ts', 'void t.test('),
-    'without-debug.yaml': blockWith('yaml', 'name: without-debug-services'),
   }
   for (const [file, content] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, file)), { recursive: true, mode: 0o700 })
@@ -63,24 +62,22 @@ void t.test('the test of the example passes', async (t) => {
   t.match(said, /^ok 2 - of others the port for debugging is left out/m)
 })
 
-void t.test('check-config takes them, as module and as declaration', async (t) => {
-  const modules = ['filters/without-debug.ts', 'without-debug.yaml'].map((file) =>
-    join(folder, file),
-  )
+void t.test('check-config takes it', async (t) => {
+  const module = join(folder, 'filters/without-debug.ts')
   const ports = ['--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0']
   const flags = [
     '--server-addr=https://a',
     '--bootstrap-mode=anonymous',
     ...ports,
-    `--filter-module=${modules.join(',')}`,
+    `--filter-module=${module}`,
   ]
   const { code, said } = await run('.', 'src/main.ts', 'check-config', ...flags)
   t.equal(code, 0, said)
 })
 
-void t.test('the declarations in docs/filters-of-your-own.md can be used', async (t) => {
+void t.test('the filters in docs/filters-of-your-own.md can be used', async (t) => {
   const text = readFileSync('docs/filters-of-your-own.md', 'utf8')
-  const yaml = /^```yaml\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? ''
-  const loaded = await loadFilters([new FilterFolder(t).write('docs.yaml', yaml)], [])
+  const module = /^```js\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? ''
+  const loaded = await loadFilters([new FilterFolder(t).write('docs.mjs', module)], [])
   t.match(loaded, { filters: [{ name: 'only-our-zone' }, { name: 'plain-services' }] })
 })

@@ -1,4 +1,4 @@
-import { apiVersionOf, parseApiVersion, type GVK } from '../../kube/gvk.ts'
+import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
 import { deleteOptions, kinds } from './kinds.ts'
 import { messages } from './messages.ts'
 import { readMessage, type MessageSchema } from './notation.ts'
@@ -43,27 +43,4 @@ export function schemaOf(gvk: GVK): MessageSchema | undefined {
   if (gvk.kind === 'DeleteOptions') return messageNamed(deleteOptions)
   const fullName = fullNames.get(`${apiVersionOf(gvk)} ${gvk.kind}`)
   return fullName === undefined ? undefined : messageNamed(fullName)
-}
-
-/** The kinds of a resource that have a schema, in all versions. */
-export const kindsOf = (group: string, resource: string): readonly GVK[] =>
-  Object.entries(kinds).flatMap(([apiVersion, names]) => {
-    const groupVersion = parseApiVersion(apiVersion)
-    if (groupVersion.group !== group) return []
-    return names
-      .filter((fullName) => resourceOf(splitName(fullName)[1]) === resource)
-      .map(messageNamed)
-      .filter(({ fields }) => 'metadata' in fields)
-      .map(({ name }) => ({ ...groupVersion, kind: name }))
-  })
-
-/**
- * As apimachinery guesses it (pkg/api/meta/restmapper.go, UnsafeGuessKindToResource), which is
- * right for all kinds here.
- */
-function resourceOf(kind: string): string {
-  const word = kind.toLowerCase()
-  if (word === 'endpoints') return word
-  if (word.endsWith('s')) return `${word}es`
-  return word.endsWith('y') ? `${word.slice(0, -1)}ies` : `${word}s`
 }

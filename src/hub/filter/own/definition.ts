@@ -1,5 +1,5 @@
 import { didYouMean } from '../../../config/suggestion.ts'
-import { showing, type FilterDefinition, type FilterRule } from '../filter.ts'
+import { showing, type FilterDefinition } from '../filter.ts'
 import { unknownInputs } from '../inputs.ts'
 import type { Mistakes } from './mistakes.ts'
 
@@ -48,22 +48,18 @@ export function checkedDefinition(
 }
 
 /** Reports each unknown key, with a similar known one. */
-export function checkKeys(
-  value: Fields,
-  known: readonly string[],
-  wrong: (what: string) => void,
-): void {
+function checkKeys(value: Fields, known: readonly string[], wrong: (what: string) => void): void {
   for (const key of Object.keys(value)) {
     if (!known.includes(key)) wrong(`${key} is not known${didYouMean(key, known)}`)
   }
 }
 
-export function checkName(name: unknown, wrong: (what: string) => void): void {
+function checkName(name: unknown, wrong: (what: string) => void): void {
   if (typeof name !== 'string' || !nameForm.test(name))
     wrong(`name must be lower-case letters, digits and dashes, at most 63, not ${printed(name)}`)
 }
 
-export function checkOnError(onError: unknown, wrong: (what: string) => void): void {
+function checkOnError(onError: unknown, wrong: (what: string) => void): void {
   if (onError !== 'pass' && onError !== 'withhold')
     wrong(`onError must be pass or withhold, not ${printed(onError)}`)
 }
@@ -92,25 +88,18 @@ function checkOnly(only: unknown, wrong: (what: string) => void): void {
     wrong(`only must be a namespace and a name, not ${printed(only)}`)
 }
 
-/** Checks the fields of a rule, and ignores others. */
-export function checkRule(
-  rule: Fields,
-  wrong: (what: string) => void,
-): rule is Fields & FilterRule {
-  const lists = [
-    checkWords('components', rule['components'], componentForm, wrong),
-    checkWords('resources', rule['resources'], resourceForm, wrong),
-    checkWords('verbs', rule['verbs'], resourceForm, wrong),
-  ]
+function checkRule(rule: Fields, wrong: (what: string) => void): void {
+  checkWords('components', rule['components'], componentForm, wrong)
+  checkWords('resources', rule['resources'], resourceForm, wrong)
+  const areWords = checkWords('verbs', rule['verbs'], resourceForm, wrong)
   const { group } = rule
   const isGroup = typeof group === 'string' && groupForm.test(group) && !versionForm.test(group)
   if (!isGroup)
     wrong(`group must be the name of an API group, empty for the core, not ${printed(group)}`)
-  const unknown = (lists[2] ? (rule['verbs'] as string[]) : []).filter(
+  const unknown = (areWords ? (rule['verbs'] as string[]) : []).filter(
     (verb) => !verbs.includes(verb),
   )
   for (const verb of unknown) wrong(`verbs: ${verb} is no verb${didYouMean(verb, verbs)}`)
-  return isGroup && unknown.length === 0 && lists.every(Boolean)
 }
 
 function checkWords(

@@ -43,12 +43,8 @@ async function filtersOf(file: string, mistakes: Mistakes): Promise<readonly Fil
   const found = contentOf(path, mistakes)
   if (found === undefined) return []
   const hash = createHash('sha256').update(found).digest('hex').slice(0, 16)
-  if (/\.(ya?ml|json)$/.test(path)) {
-    const { filtersDeclaredIn } = await import('./declared.ts') // CEL is not needed without any
-    return filtersDeclaredIn(found, hash, mistakes)
-  }
   if (/\.m?[jt]s$/.test(path)) return filtersOfModule(path, hash, mistakes)
-  mistakes.say('', 'is neither a module (.mjs, .mts, .js, .ts) nor declares filters (.yaml, .json)')
+  mistakes.say('', 'is no module (.mjs, .mts, .js, .ts); filters are not declared in YAML any more')
   return []
 }
 

@@ -53,7 +53,7 @@ void t.test('a CommonJS module is refused', async (t) => {
   t.strictSame(await mistakesIn(folder.write('common.js', common)), [
     'is a CommonJS module: filters are exported by `export`',
   ])
-  t.match(await mistakesIn(folder.write('common.cjs', common)), [/^is neither a module/])
+  t.match(await mistakesIn(folder.write('common.cjs', common)), [/^is no module/])
 })
 
 void t.test('an API version is refused as a group', async (t) => {
@@ -121,7 +121,7 @@ void t.test('a module that cannot be loaded is reported with the reason', async 
   t.match(await mistakesIn(folder.write('missing.mjs', 'import "../../../filter/own/other.mjs"')), [
     /^cannot be loaded: Error: Cannot find module/,
   ])
-  t.match(await mistakesIn(folder.write('filter.sh', '')), [/is neither a module/])
+  t.match(await mistakesIn(folder.write('filter.sh', '')), [/is no module/])
 })
 
 void t.test('no two filters have the same name', async (t) => {
@@ -221,10 +221,25 @@ void t.test('a file that others may change is not run', async (t) => {
   t.strictSame(await namesIn(file), ['a'], 'in a folder such as /tmp no other user can exchange it')
 })
 
+void t.test('a file that declares filters is refused', async (t) => {
+  const folder = new FilterFolder(t)
+  for (const name of ['a.yaml', 'a.yml', 'a.json'])
+    t.strictSame(await mistakesIn(folder.write(name, '- name: a\n  then: withhold\n')), [
+      'is no module (.mjs, .mts, .js, .ts); filters are not declared in YAML any more',
+    ])
+})
+
+void t.test('the mistakes reported of a file are limited', async (t) => {
+  const many = 'export const all = Array.from({ length: 200 }, (_, n) => n)\nexport const one = {}'
+  const mistakes = await mistakesIn(new FilterFolder(t).write('many.mjs', many))
+  t.equal(mistakes.length, 101, 'not all of them are said')
+  t.match(mistakes.at(-1), /and more$/)
+})
+
 void t.test('a folder, or a file above 1 MiB, is no filter', async (t) => {
   const folder = new FilterFolder(t)
   const large = folder.write('large.mjs', '')
   writeFileSync(large, Buffer.alloc(1024 * 1024 + 1, ' '))
   t.strictSame(await mistakesIn(large), ['is larger than 1 MiB'])
-  t.match(await mistakesIn(folder.path), [/cannot be read|neither a module/])
+  t.match(await mistakesIn(folder.path), [/cannot be read|no module/])
 })
