@@ -1,3 +1,4 @@
+import { knownPrograms } from '../api/kube/programs.ts'
 import type { Label } from './table.ts'
 
 /**
@@ -14,13 +15,6 @@ const verbs = new Set(
   head post put options connect
 `),
 )
-
-/** Programs that run on nodes and consoles. */
-const knownComponents = words(`
-  kubelet kube-proxy kubectl coredns flanneld kube-router cilium-agent
-  calico-node felix multus raven-agent-ds yurttunnel-agent yurthub curl
-  prometheus node-problem-detector ingress-nginx-controller nginx-ingress-controller
-`)
 
 /**
  * Of Kubernetes itself (core, apps, batch, networking, storage, authentication and so on) and of
@@ -69,7 +63,7 @@ export type Bounds = Readonly<Record<Label, Bound>>
  * may change.
  */
 export function labelBounds(components: () => ReadonlySet<string>): Bounds {
-  const known = oneOf(new Set(knownComponents))
+  const known = oneOf(knownPrograms)
   const component: Bound = (value) => (components().has(value) ? value : known(value))
   return {
     verb: oneOf(verbs),

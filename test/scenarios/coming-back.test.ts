@@ -72,10 +72,13 @@ void t.test('a watch outlives its cloud where it is recorded, and ends elsewhere
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
   const [kept, cut] = await Promise.all(
-    ['kubelet', 'operator'].map(async (component) => {
+    [
+      ['kubelet', podsOfNode],
+      ['operator', '/api/v1/pods'],
+    ].map(async ([component = '', path = '']) => {
       const client = hub.as(component)
-      const { resourceVersion } = await client.list(podsOfNode)
-      return client.watch(podsOfNode, { resourceVersion })
+      const { resourceVersion } = await client.list(path)
+      return client.watch(path, { resourceVersion })
     }),
   )
   await cloud.unplug()

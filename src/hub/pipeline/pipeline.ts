@@ -1,6 +1,7 @@
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import { stack } from '../../http/exchange/stack.ts'
 import { authenticate, type AuthenticationRules } from '../identity/caller.ts'
+import { KubeletNames } from '../identity/kubelet-names.ts'
 import { mayBeExplained } from '../identity/inspectors.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
@@ -170,13 +171,16 @@ function withRequestInfo(next: Handler<ParsedRequest, WireReply>): Handler<Incom
  * the request becomes an exchange.
  */
 function withIdentity(rules: AuthenticationRules) {
+  const kubelets = new KubeletNames(rules.nodeName)
   return (next: Handler<Exchange, WireReply>): Handler<ParsedRequest, WireReply> =>
     async (request) => {
       const caller = await authenticate(request, rules)
+      const name = componentOf(request.headers.get('user-agent'))
+      const isNode = caller.credential === 'node'
       return next({
         ...request,
         ...caller,
-        component: componentOf(request.headers.get('user-agent')),
+        component: isNode ? kubelets.componentOf(name, request.info) : name,
         representations: representationsOf(request.headers.get('accept'), request.info.query),
       })
     }

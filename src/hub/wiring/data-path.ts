@@ -47,6 +47,7 @@ import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
 import { cachersOf } from './cachers.ts'
 import type { RecordedComponents } from './recorded-components.ts'
+import { UnrecordedPrograms } from './unrecorded-programs.ts'
 import { sharedCachersOf, sharedRecordsOf } from './shared-cachers.ts'
 import { logUnexpected } from './log-failure.ts'
 import { offlineAuthorizationOf } from './authorization.ts'
@@ -202,6 +203,7 @@ function recorderOf(
   { config, store, recorded, filters, metrics, log }: CloudPathParts,
   { reviews, events, onUnpacked }: Recordings,
 ): Recorder {
+  const unrecorded = new UnrecordedPrograms(log)
   return new Recorder(
     store,
     {
@@ -211,7 +213,9 @@ function recorderOf(
         if (isReview(info)) return config.offlineAuthorization !== 'off'
         // The hub reads its own answers through the recorder.
         if (exchange.identity === sharedIdentity || component === ownComponent) return true
-        return recorded.has(component) || filters.actOn(exchange)
+        if (recorded.has(component) || filters.actOn(exchange)) return true
+        unrecorded.add(exchange)
+        return false
       },
       comparesEvents: (exchange) =>
         exchange.identity === sharedIdentity ||
