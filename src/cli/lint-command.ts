@@ -118,9 +118,12 @@ const unreadable: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder: name the files in it',
 }
 
-/** Whether the object has a kind, or is one that rules check without a kind. */
+/**
+ * Whether the object is of the API (a kubeconfig is not, though it has a kind), or one that rules
+ * check without a kind.
+ */
 const isChecked = (object: JsonObject): boolean =>
-  typeof object['kind'] === 'string' ||
+  (typeof object['kind'] === 'string' && object['clusters'] === undefined) ||
   object['cniVersion'] !== undefined ||
   podsOf(object).length > 0
 

@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { parse, type YAMLParseError } from 'yaml'
+import { kubernetesYaml } from '../api/kube/yaml.ts'
 import { Secret } from '../base/secret.ts'
 
 /** A part of a kubeconfig: inline data, or a file. */
@@ -73,7 +74,7 @@ export function clusterCaIn(content: string): string | undefined {
 function parsed(content: string): unknown {
   try {
     // Without warnings, which the package prints, and which quote lines as well.
-    return parse(content, { logLevel: 'error' })
+    return parse(content, kubernetesYaml)
   } catch (cause) {
     // The parser's message quotes the line, which may be a token; its position and code are safe.
     const { code, linePos } = cause as Partial<YAMLParseError>

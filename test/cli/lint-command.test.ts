@@ -134,7 +134,8 @@ void t.test('standard input is read for -', async (t) => {
 })
 
 void t.test('a file without Kubernetes objects is named, and exits 2', async (t) => {
-  for (const text of ['', 'services:\n  web: { image: nginx }\n']) {
+  const kubeconfig = 'apiVersion: v1\nkind: Config\nclusters: []\nusers: []\n'
+  for (const text of ['', 'services:\n  web: { image: nginx }\n', kubeconfig]) {
     const { code, out, err } = await linted(file(t, 'compose.yaml', text))
     t.strictSame([code, out], [2, ''])
     t.match(err, /compose\.yaml: it holds no Kubernetes object/)

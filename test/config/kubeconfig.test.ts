@@ -82,6 +82,7 @@ void t.test('an invalid kubeconfig is refused with why', async (t) => {
     [kubeconfig({ user: 'exec: {command: aws}' }), /it uses exec/],
     [kubeconfig({ user: 'username: a\n    password: b' }), /it uses username, password/],
     [kubeconfig({ cluster: 'insecure-skip-tls-verify: true' }), /insecure-skip-tls-verify/],
+    [kubeconfig({ cluster: 'insecure-skip-tls-verify: yes' }), /insecure-skip-tls-verify/],
     [kubeconfig({ user: 'client-certificate: a' }), /must be given together/],
     [kubeconfig({ user: 'token: [a]' }), /its token is not a text/],
     [kubeconfig().replace('https://10.0.0.1:6443', 'nowhere'), /no server address/],

@@ -2,6 +2,7 @@ import { posix } from 'node:path'
 import { parse } from 'yaml'
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, objectAt, optionalTextAt, textAt } from '../../api/kube/json-at.ts'
+import { kubernetesYaml } from '../../api/kube/yaml.ts'
 import { messageOf } from '../../config/settings.ts'
 import { UnreadableUnit, unitStart } from './unit-words.ts'
 
@@ -68,7 +69,7 @@ const proxies = /^(?:(?:https?|no)_proxy|GO[A-Z]+)$/i
 function podIn(text: string): JsonObject {
   let document: unknown
   try {
-    document = parse(text, { maxAliasCount: 0 })
+    document = parse(text, { ...kubernetesYaml, maxAliasCount: 0 })
   } catch (cause) {
     throw new UnreadableStart(`it is no YAML: ${messageOf(cause).split('\n')[0]}`, { cause })
   }

@@ -1,17 +1,20 @@
 import {
   isAlias,
+  isCollection,
   isMap,
   isNode,
   isScalar,
   isSeq,
   LineCounter,
   parseAllDocuments,
+  parseDocument,
   visit,
   type Alias,
   type Document,
   type Node,
 } from 'yaml'
 import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { kubernetesYaml } from '../../api/kube/yaml.ts'
 import { messageOf } from '../../config/settings.ts'
 import type { Path } from './finding.ts'
 
@@ -35,41 +38,74 @@ export interface Manifest {
 }
 
 /**
- * The objects of a text: documents of YAML, of which JSON is a part; the items of lists in them; an
- * environment file of the kubelet as an object of kind `KubeletFlags`.
+ * The objects of a text as kubectl reads it: documents of YAML, or of JSON one behind the other;
+ * the items of lists in them; an environment file of the kubelet as an object of kind
+ * `KubeletFlags`.
  */
 export function parseManifest(text: string): Manifest {
   const environment = environmentOf(text)
   if (environment !== undefined) return { objects: [environment], mistakes: [] }
   const lines = new LineCounter()
+  for (const { index } of text.matchAll(/^/gm)) lines.addNewLine(index)
   const objects: ManifestObject[] = []
   const mistakes: (Position & { message: string })[] = []
   const positionOf = (offset: number): Position => {
     const { line, col } = lines.linePos(offset)
     return { line: Math.max(1, line), column: Math.max(1, col) }
   }
-  // Merge keys, as kubectl has them.
-  const documents = parseAllDocuments(text, { lineCounter: lines, logLevel: 'error', merge: true })
-  for (const document of 'empty' in documents ? [] : documents) {
+  for (const { document, start } of documentsIn(text)) {
     const [error] = document.errors
     const read = error ? { wrong: error.message, offset: error.pos[0] } : valueOf(document)
     if ('wrong' in read) {
       const message = read.wrong.split('\n')[0]?.split(/ at line \d/)[0] ?? ''
-      mistakes.push({ ...positionOf(read.offset), message })
+      mistakes.push({ ...positionOf(start + read.offset), message })
     } else if (isObject(read.value)) {
-      const at = (path: Path): Position => positionOf(offsetAt(document, path))
+      const at = (path: Path): Position => positionOf(start + offsetAt(document, path))
       objects.push(...itemsOf(read.value, at))
     } else if (read.value !== null) {
-      mistakes.push({ ...positionOf(startOf(document)), message: 'this is no object' })
+      mistakes.push({ ...positionOf(start + startOf(document)), message: 'this is no object' })
     }
   }
   return { objects, mistakes }
+}
+
+/** The documents of a text, and where the text of each begins. */
+function documentsIn(text: string): { readonly document: Document; readonly start: number }[] {
+  const values = jsonValues(text)
+  if (values !== undefined)
+    return values.map(([start, end]) => ({
+      document: parseDocument(text.slice(start, end), kubernetesYaml),
+      start,
+    }))
+  const documents = parseAllDocuments(text, kubernetesYaml)
+  return 'empty' in documents ? [] : documents.map((document) => ({ document, start: 0 }))
+}
+
+/**
+ * Where each value of a text begins and ends that is objects of JSON one behind the other;
+ * `undefined` for any other text. One alone is YAML, too.
+ */
+function jsonValues(text: string): (readonly [start: number, end: number])[] | undefined {
+  const values: (readonly [number, number])[] = []
+  let depth = 0
+  let start = 0
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]|[^\s{}"]+/g)) {
+    if (token === '{' && depth++ === 0) start = index
+    else if (depth === 0) return undefined
+    else if (token === '}' && --depth === 0) values.push([start, index + 1])
+  }
+  return depth === 0 && values.length > 1 ? values : undefined
 }
 
 type ReadDocument = { readonly value: Json } | { readonly wrong: string; readonly offset: number }
 
 /** Aliases are bounded by the parser (100 times), and must not contain themselves. */
 function valueOf(document: Document): ReadDocument {
+  const key = keyThatIsNoScalar(document)
+  if (key) {
+    const message = 'a mapping or a list is no key: is this a template that is not rendered?'
+    return { wrong: message, offset: key.range?.[0] ?? 0 }
+  }
   const endless = aliasOfItself(document)
   if (endless) {
     return { wrong: 'an alias stands for what it is a part of', offset: endless.range?.[0] ?? 0 }
@@ -79,6 +115,18 @@ function valueOf(document: Document): ReadDocument {
   } catch (cause) {
     return { wrong: messageOf(cause), offset: startOf(document) }
   }
+}
+
+function keyThatIsNoScalar(document: Document): Node | undefined {
+  let found: Node | undefined
+  visit(document, {
+    Pair(_index, { key }) {
+      if (!isCollection(key)) return undefined
+      found = key
+      return visit.BREAK
+    },
+  })
+  return found
 }
 
 function aliasOfItself(document: Document): Alias | undefined {
@@ -123,7 +171,10 @@ function offsetAt(document: Document, path: Path): number {
   for (const step of path) {
     if (isAlias(node)) node = node.resolve(document)
     if (isMap(node)) {
-      const pair = node.items.find(({ key }) => isScalar(key) && String(key.value) === String(step))
+      // Of a key that is given twice, the last counts.
+      const pair = node.items.findLast(
+        ({ key }) => isScalar(key) && String(key.value) === String(step),
+      )
       if (pair === undefined) return offset
       offset = (pair.key as Node).range?.[0] ?? offset
       node = pair.value

@@ -86,3 +86,44 @@ void t.test('the kubelet’s environment files are read as its flags', async (t)
   ])
   t.strictSame(objects[0]?.at(['variables', 'KUBELET_KUBEADM_ARGS', 0]), { line: 4, column: 1 })
 })
+
+void t.test('scalars are those of YAML 1.1, as kubectl reads them', async (t) => {
+  const spec = (text: string): unknown => {
+    const { objects, mistakes } = parseManifest(`kind: A\nspec: ${text}\n`)
+    t.strictSame(mistakes, [])
+    return objects[0]?.object['spec']
+  }
+  t.strictSame(spec('[yes, on, y, No, OFF, oN, "yes"]'), [
+    true,
+    true,
+    true,
+    false,
+    false,
+    'oN',
+    'yes',
+  ])
+  t.strictSame(spec('[010, 0o10, -012, 08, 10_267, 0b11, 0x1f]'), [8, 8, -10, 8, 10_267, 3, 31])
+  t.strictSame(spec('[190:20:30, 2001-01-01]'), ['190:20:30', '2001-01-01'])
+  t.strictSame(spec('{ a: 1, a: 2 }'), { a: 2 })
+})
+
+void t.test('objects of JSON may stand one behind the other', async (t) => {
+  const { objects, mistakes } = parseManifest('{"kind":"A"} {"kind":"}{"}\n{"kind":"B", "c": 1}\n')
+  t.strictSame(mistakes, [])
+  t.strictSame(
+    objects.map(({ object }) => object['kind']),
+    ['A', '}{', 'B'],
+  )
+  t.strictSame(objects[2]?.at(['c']), { line: 2, column: 14 })
+  t.match(parseManifest('{"kind":"A"} words'), { objects: [], mistakes: [{ line: 1 }] })
+})
+
+void t.test('a template that is not rendered is refused, as kubectl refuses it', async (t) => {
+  const { objects, mistakes } = parseManifest('kind: Pod\nmetadata:\n  name: {{ .Release.Name }}\n')
+  t.strictSame(objects, [])
+  t.match(mistakes, [{ line: 3, message: /is no key: is this a template/ }])
+  t.match(parseManifest('{{- if .Values.on }}\nkind: Pod\n{{- end }}\n'), {
+    objects: [],
+    mistakes: [{ line: 1 }],
+  })
+})
