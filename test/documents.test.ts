@@ -7,8 +7,6 @@ import { readResults } from '../bench/report/results.ts'
 import { parseInspection } from '../src/cli/inspect/inspect.ts'
 import { runCli } from '../src/cli/cli.ts'
 import { readFlags } from '../src/cli/command-flags.ts'
-import { backupFlags } from '../src/cli/backup-command.ts'
-import { restoreFlags } from '../src/cli/restore-command.ts'
 import { adoptFlags } from '../src/cli/adopt-command.ts'
 import { joinFlags } from '../src/cli/join-command.ts'
 import { leaveFlags } from '../src/cli/leave-command.ts'
@@ -141,8 +139,6 @@ void t.test('every command that a document shows is understood', async (t) => {
       t.notOk('mistakes' in parsed && parsed.mistakes, line)
     } else if (command === 'join') t.strictSame(readFlags(joinFlags, argv).mistakes, [], line)
     else if (command === 'adopt') t.strictSame(readFlags(adoptFlags, argv).mistakes, [], line)
-    else if (command === 'backup') t.strictSame(readFlags(backupFlags, argv).mistakes, [], line)
-    else if (command === 'restore') t.strictSame(readFlags(restoreFlags, argv).mistakes, [], line)
     else if (command === 'leave') t.strictSame(readFlags(leaveFlags, argv).mistakes, [], line)
     else if (command === 'lint') t.strictSame(readFlags(lintFlags, argv).mistakes, [], line)
     else if (command === 'manifests') t.equal(await manifests.run(argv, printed), 0, line)

@@ -21,10 +21,6 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: 'a hub with an API server in memory and simulated clients, to try on a laptop',
     load: async () => (await import('./demo-command.ts')).demo,
   },
-  backup: {
-    summary: "write the state of this node's hub into one file, also while it runs",
-    load: async () => (await import('./backup-command.ts')).backup,
-  },
   'check-config': {
     summary: 'read flags, environment and file as start does, and say what is wrong or in force',
     load: async () => (await import('./check-config.ts')).checkConfig,
@@ -61,14 +57,16 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: 'print a static pod, a kubeconfig for the kubelet, RBAC, a ConfigMap',
     load: async () => (await import('./manifests.ts')).manifests,
   },
-  restore: {
-    summary: 'make the state in a file of backup that of this node',
-    load: async () => (await import('./restore-command.ts')).restoreCommand,
-  },
   version: {
     summary: 'print the versions of the hub and of what it runs on',
     load: async () => (await import('./version.ts')).version,
   },
+}
+
+/** What takes the place of commands that an earlier release had. */
+const gone: Readonly<Record<string, string>> = {
+  backup: 'there is no backup any more: a hub reads its cache again from the cloud',
+  restore: 'there is no restore any more: a hub reads its cache again from the cloud',
 }
 
 /** Runs the command in `argv`; resolves to the exit code of the process. */
@@ -99,6 +97,8 @@ async function help(about: string | undefined, terminal: Terminal): Promise<Exit
 }
 
 function unknown(word: string, terminal: Terminal): ExitCode {
+  const instead = Object.hasOwn(gone, word) ? gone[word] : undefined
+  if (instead !== undefined) return refuse(terminal, '', [instead])
   const suggestion = didYouMean(word, Object.keys(commands))
   return refuse(terminal, '', [`there is no command ${JSON.stringify(word)}${suggestion}`])
 }

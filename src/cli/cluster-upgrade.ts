@@ -37,7 +37,7 @@ export async function upgradeFleet(
   terminal.out(textOf(plan, config))
   if (!plan.cache.kept) {
     terminal.err(
-      'nodehub cluster upgrade: nothing was changed: restore backups of the earlier release, or empty these caches by hand (docs/upgrade-a-fleet.md)\n',
+      'nodehub cluster upgrade: nothing was changed: empty these caches by hand (docs/upgrade-a-fleet.md)\n',
     )
     return 1
   }

@@ -10,7 +10,7 @@ import { textAt } from '../api/kube/json-at.ts'
 import { nodePoolLabel } from '../api/kube/node-pool.ts'
 import { messageOf } from '../config/settings.ts'
 import { atLeastOne, boolean, listOf, optional, serverAddress, text } from '../config/value.ts'
-import { whyLater } from '../hub/store/sqlite/copy.ts'
+import { whyLater } from '../hub/store/sqlite/later-release.ts'
 import { Adoption, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
 import { changeImage, imageIn } from '../node/adopt/hub-image.ts'
 import { ApiServer } from '../node/join/api-server.ts'
@@ -337,7 +337,7 @@ function refuseLaterCache(values: Values): void {
   const later = whyLater(joinPath(values.root, values['root-dir'], 'cache'))
   if (later !== undefined) {
     throw new Refused(
-      `${later}: the hub stays as it is; to go back, restore a backup of the earlier release (docs/backup.md)`,
+      `${later}: the hub stays as it is; to go back, give up the cache while the node has a link (docs/upgrade-without-a-gap.md)`,
     )
   }
 }

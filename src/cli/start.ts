@@ -2,9 +2,6 @@ import { watchConfig } from '../config/config-watcher.ts'
 import { SettingsInForce } from '../config/settings-in-force.ts'
 import { options } from '../config/options.ts'
 import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
-import { rootDirAhead } from '../config/root-dir.ts'
-import { messageOf } from '../config/settings.ts'
-import { finishRestore } from '../node/backup/pending-restore.ts'
 import { RecentLines } from '../base/recent-lines.ts'
 import { hardenProcess } from './hardened-process.ts'
 import { compiledIn, keepCompiledCode } from './compiled-code.ts'
@@ -41,18 +38,7 @@ ${otherSources}`,
       return 0
     }
     const sources = processSources(argv)
-    const first = await readWithFilters(sources)
-    let result = first
-    try {
-      const rootDir = 'mistakes' in first ? rootDirAhead(argv) : first.config.rootDir
-      // The restored files may be those that the configuration names.
-      if (rootDir !== undefined && finishRestore(rootDir)) result = await readWithFilters(sources)
-    } catch (cause) {
-      terminal.err(
-        `nodehub start: an interrupted restore cannot be finished: ${messageOf(cause)}\n`,
-      )
-      return 1
-    }
+    const result = await readWithFilters(sources)
     if ('mistakes' in result) return refuse(terminal, 'start', result.mistakes)
     process.umask(0o077) // no other user may read keys and cached Secrets, from the first byte
     const sink = standardError()

@@ -28,5 +28,5 @@ void t.test('check-config says before a downgrade that it cannot keep the cache'
   const refused = await check()
   t.equal(refused.code, 2)
   t.match(refused.err, `${file} has schema version 1000, and this release knows versions up to`)
-  t.match(refused.err, 'restore a backup that this release or an earlier one made')
+  t.match(refused.err, 'move the file away and begin with an empty cache')
 })

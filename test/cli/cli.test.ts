@@ -39,7 +39,6 @@ void t.test('every command has help that names its flags', async (t) => {
     'start',
     'adopt',
     'demo',
-    'backup',
     'check-config',
     'cluster',
     'completion',
@@ -49,7 +48,6 @@ void t.test('every command has help that names its flags', async (t) => {
     'leave',
     'lint',
     'manifests',
-    'restore',
     'version',
   ])
   for (const command of commands) {
@@ -74,6 +72,14 @@ void t.test('an unknown command ends with 2 and a suggestion', async (t) => {
   const { code, out, err } = await nodehub('strat')
   t.match({ code, out }, { code: 2, out: '' })
   t.match(err, 'there is no command "strat", did you mean start?')
+})
+
+void t.test('a command that is gone ends with 2 and what takes its place', async (t) => {
+  for (const command of ['backup', 'restore']) {
+    const { code, out, err } = await nodehub(`${command} /root/edge-1.tar`)
+    t.match({ code, out }, { code: 2, out: '' })
+    t.match(err, `there is no ${command} any more: a hub reads its cache again from the cloud`)
+  }
 })
 
 void t.test('a configuration that cannot be used ends with 2 and every mistake', async (t) => {

@@ -187,7 +187,10 @@ void t.test(
     await t.test('the host has the command nodehub, also while no hub runs', async (t) => {
       const status = shell('nodehub inspect status')
       t.match(status, { code: 0, out: /^nodehub \S+ on edge-1 is ready and online/, err: '' })
-      t.match(shell('nodehub backup /etc/edge-1.tar && rm /etc/edge-1.tar'), { code: 0, err: '' })
+      t.match(shell('nodehub inspect bundle --file=/etc/edge-1.tar.gz; rm /etc/edge-1.tar.gz'), {
+        code: 0,
+        err: '',
+      })
 
       shell(`mv ${staticPod} /etc/kubernetes/nodehub.yaml`)
       // Its last seconds are those of a container which the command would still enter.

@@ -14,7 +14,6 @@ import { startHubProcess } from '../kit/hub-process.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import { rootFolder } from '../kit/root-folder.ts'
 import { documentedCommands } from '../documented-commands.ts'
-import { makeState } from '../node/backup/state.ts'
 import { nodeRoot } from '../node/join/node-root.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { linesWithWays, patterns } from './shell-lines.ts'
@@ -53,8 +52,6 @@ const ways: readonly (readonly [RegExp, Way])[] = [
     { notRun: 'the hub stands still meanwhile: test/http/server/profiles.test.ts makes one' },
   ],
   [/^inspect /, 'hub'],
-  [/^backup /, 'stopped hub'],
-  [/^restore /, 'node'],
 ]
 
 const ofNodehub = (line: string): string => line.replace(/^nodehub /, '')
@@ -159,17 +156,9 @@ void t.test('commands that write files of a node run as shown', async (t) => {
     const argv = words(line)
     const root = join(folder, `node-${i}`)
     mkdirSync(root)
-    if (argv[0] === 'join') {
-      // The pool would be read from the API server of the node's kubelet.
-      const flags = ['--host-network-pool=false', `--root=${nodeRoot(root)}`]
-      await succeeds(t, line, [...argv, ...flags])
-      continue
-    }
-    const [, file = ''] = argv
-    const named = `--node-name=${nodeName}`
-    const source = `--root-dir=${makeState(join(root, 'source'), 'a')}`
-    await succeeds(t, line, ['backup', file, named, source])
-    await succeeds(t, line, [...argv, named, `--root-dir=${join(root, 'state')}`])
+    // The pool would be read from the API server of the node's kubelet.
+    const flags = ['--host-network-pool=false', `--root=${nodeRoot(root)}`]
+    await succeeds(t, line, [...argv, ...flags])
   }
 })
 

@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { now } from '../../base/clock.ts'
-import { tarEnd, tarHeader, tarPadding } from '../../node/backup/tar.ts'
 import { scrubbed } from '../log.ts'
+import { tarEnd, tarHeader, tarPadding } from './tar.ts'
 
 /** The bounds of one file of a bundle, and of all of them together, before they are compressed. */
 const bundleBounds = { file: 4 * 1024 * 1024, all: 32 * 1024 * 1024 }

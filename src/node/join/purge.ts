@@ -1,14 +1,14 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { onceFree } from '../../base/file-lock.ts'
-import { lockDirectory } from '../../hub/store/sqlite/copy.ts'
+import { lockDirectory } from '../../hub/store/sqlite/lock.ts'
 
 /** The folder is not a hub's alone. */
 class CannotPurge extends Error {
   readonly code = 'CANNOT_PURGE'
 }
 
-const folders = new Set(['pki', 'cache', 'compiled', 'joined', 'restore', 'restore.new'])
+const folders = new Set(['pki', 'cache', 'compiled', 'joined'])
 /** Copies of files that others have changed since the join: they are the operator's. */
 const copies = 'left'
 const ofHub = /\.(?:key|token|json|new|lock)$/

@@ -117,16 +117,7 @@ void t.test(
 
 void t.test('every flag in the help of a command is completed, and no other', async (t) => {
   const script = await output('completion', 'bash')
-  for (const command of [
-    'start',
-    'check-config',
-    'join',
-    'leave',
-    'lint',
-    'backup',
-    'restore',
-    'manifests',
-  ]) {
+  for (const command of ['start', 'check-config', 'join', 'leave', 'lint', 'manifests']) {
     const [, values = ''] =
       new RegExp(`^    ${command}\\) words='' values='([^']*)'`, 'm').exec(script) ?? []
     const completed = values.split(' ').map((word) => word.replace(/=$/, ''))

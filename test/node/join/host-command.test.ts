@@ -14,7 +14,6 @@ import { hostCommand } from '../../../src/node/join/host-command.ts'
 import { takeLock } from '../../../src/base/file-lock.ts'
 import { findBinaries } from '../../kit/cluster/binaries.ts'
 import { until } from '../../kit/until.ts'
-import { makeState } from '../backup/state.ts'
 
 t.setTimeout(120_000)
 
@@ -36,7 +35,8 @@ interface Host {
 /** The command of a host whose containers are this process, with the sources as their image. */
 function hostOf(t: Test): Host {
   const folder = t.testdir({ manifests: {}, operator: {}, logs: {} })
-  const stateFolder = makeState(join(folder, "an operator's state"), 'a')
+  const stateFolder = join(folder, "an operator's state")
+  mkdirSync(join(stateFolder, 'cache'), { recursive: true, mode: 0o700 })
   mkdirSync(join(folder, 'logs/kube-system_nodehub-a_1/nodehub'), { recursive: true })
   writeFileSync(join(folder, 'logs/kube-system_nodehub-a_1/nodehub/0.log'), 'the last words\n')
   const manifests = join(folder, 'manifests')
@@ -80,12 +80,11 @@ void t.test(
     t.equal((await host.run('inspect', 'nothing')).code, 2, "the code is the command's")
 
     const state = `--root-dir=${host.stateFolder}`
-    t.match(await host.run('backup', 'here.tar', '--node-name=a', state), { code: 0, err: '' })
-    t.match(await host.run('backup', join(host.folder, 'there.tar'), '--node-name=a', state), {
-      code: 0,
-    })
-    t.ok(existsSync(join(host.folder, 'operator/here.tar')))
-    t.ok(existsSync(join(host.folder, 'there.tar')))
+    const bundle = (file: string) => host.run('inspect', 'bundle', `--file=${file}`, state)
+    t.equal((await bundle('here.tar.gz')).err, '')
+    t.equal((await bundle(join(host.folder, 'there.tar.gz'))).err, '')
+    t.ok(existsSync(join(host.folder, 'operator/here.tar.gz')))
+    t.ok(existsSync(join(host.folder, 'there.tar.gz')))
     t.strictSame(readdirSync(host.manifests), [])
   },
 )
@@ -135,14 +134,14 @@ void t.test('while no hub runs the kubelet starts a container for it', { skip },
 
 void t.test('commands without a hub run independently', { skip }, async (t) => {
   const host = hostOf(t)
-  // As a restore has it open that runs in the container of its own command.
+  // As a command has it open that runs in a container of its own.
   const handle = openSync(join(host.stateFolder, 'cache/lock.db'), 'a')
-  const restore = spawn('sleep', ['100'], {
+  const command = spawn('sleep', ['100'], {
     stdio: [handle, 'ignore', 'ignore'],
     env: { ...process.env, NODEHUB_HOST_ROOT: '/proc/self/fd/3' },
   })
   closeSync(handle)
-  t.teardown(() => restore.kill())
+  t.teardown(() => command.kill())
   const runs = [host.run('version'), host.run('version')]
   const manifests = await manifestsOfCommands(host, 2)
   const locks = manifests.map((each) => join(host.stateFolder, `${basename(each, '.json')}.lock`))

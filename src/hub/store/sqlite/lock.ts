@@ -1,18 +1,21 @@
-import { dirname } from 'node:path'
+import { join } from 'node:path'
 import { LockTaken, takeLock } from '../../../base/file-lock.ts'
 
 /** Another store uses the directory. */
 export class DirectoryInUse extends LockTaken {}
 
-/** Locks the store's directory by this file in it. Throws `DirectoryInUse`. */
-export function lock(path: string): Disposable {
+/** Of the file in the store's directory that locks it. */
+export const lockFile = 'lock.db'
+
+/** Locks the store's directory as a hub does. Throws `DirectoryInUse` while one runs. */
+export function lockDirectory(directory: string): Disposable {
   try {
-    return takeLock(path)
+    return takeLock(join(directory, lockFile))
   } catch (cause) {
     if (!(cause instanceof LockTaken)) throw cause
     const holder = cause.pid === undefined ? 'another hub' : `another hub, process ${cause.pid},`
     throw new DirectoryInUse(
-      `${holder} uses ${dirname(path)}: stop it, or give this one a --root-dir of its own`,
+      `${holder} uses ${directory}: stop it, or give this one a --root-dir of its own`,
       cause.pid,
       cause,
     )

@@ -7,7 +7,8 @@ import { openReadsUntouched } from './open-reads.ts'
 import { Seal } from './seal.ts'
 import { Snapshots } from './snapshots.ts'
 import { SqliteStore } from './sqlite-store.ts'
-import { databaseFile, lockFile } from './store-directory.ts'
+import { lockFile } from './lock.ts'
+import { databaseFile } from './store-directory.ts'
 
 /** The store of a hub that is not running, for reading. */
 export interface StoppedStore extends AsyncDisposable {

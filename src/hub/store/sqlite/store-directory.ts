@@ -15,7 +15,7 @@ import { now } from '../../../base/clock.ts'
 import { restrictMode } from '../../../base/file-mode.ts'
 import { makeFolder } from '../../../base/folder.ts'
 import { StoreFailure } from '../store.ts'
-import { lock } from './lock.ts'
+import { lockDirectory } from './lock.ts'
 import type { WriterOptions } from './messages.ts'
 import { openReads } from './open-reads.ts'
 import type { Reads } from './reads.ts'
@@ -24,7 +24,6 @@ import type { ReportFault } from './faults.ts'
 import { startWriter } from './writer-thread.ts'
 
 export const databaseFile = 'objects.db'
-export const lockFile = 'lock.db'
 
 /** A writer that has the database open. */
 export interface OpenWriter {
@@ -107,7 +106,7 @@ export class StoreDirectory implements Disposable {
       makeFolder(this.#directory, 0o700)
       // The directory may be a symbolic link, to a larger disk.
       restrictMode(realpathSync(this.#directory), 0o700)
-      return lock(join(this.#directory, lockFile))
+      return lockDirectory(this.#directory)
     })
   }
 
