@@ -30,7 +30,6 @@ import {
 import { clientPath, cloudPath } from './wiring/data-path.ts'
 import { EnabledFilters } from './wiring/enabled-filters.ts'
 import { filtersOfModules, followModules } from './wiring/filter-modules.ts'
-import { DailyTraffic } from './wiring/daily-traffic.ts'
 import { DummyInterface } from './wiring/dummy-interface.ts'
 import { ReachableAddress } from './wiring/hub-address.ts'
 import { gaugesOnRead, logReady, showConfigRead, showListening } from './wiring/gauges.ts'
@@ -281,12 +280,6 @@ export async function startHub(
   unshared.use(servingReplaced.listen(() => void hubAddress.probe()))
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
-  const traffic = unshared.use(
-    new DailyTraffic(join(config.rootDir, 'traffic.json'), {
-      counted: () => metrics.allTraffic(),
-      onFailure: (err) => log.warn({ err }, 'cannot write traffic.json: a restart forgets traffic'),
-    }),
-  )
   const proofs = unshared.use(
     new TokenVerdicts(join(config.rootDir, 'proofs.json'), (err) =>
       log.error(
@@ -472,7 +465,6 @@ export async function startHub(
         status,
         boot: () => boot.verdict(),
         'host-network': () => hostNetwork.report(),
-        traffic: async () => ({ rows: traffic.rows() }),
         ...(settings && {
           config: async () => ({ ...settings(), configMap: configMap.report() }),
         }),

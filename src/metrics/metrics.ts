@@ -48,8 +48,6 @@ export type HubMetrics = Metrics & {
    * The counters of requests with these labels, which the caller increments; labels are bounded.
    */
   traffic(labels: TrafficLabels): Traffic
-  /** All of them. */
-  allTraffic(): Iterable<readonly [TrafficLabels, Traffic]>
   /** Calls `update` before metrics are read, to set values that another part holds. */
   onRead(update: () => void): void
   /** All metrics, and those of the process, in Prometheus' text format. */
@@ -76,7 +74,6 @@ export function createMetrics(components: () => ReadonlySet<string> = none): Hub
   return {
     ...named,
     traffic: (labels) => traffic.of(trafficSeries(labels)),
-    allTraffic: () => traffic.all() as Iterable<[Labels & TrafficLabels, Traffic]>,
     ...readingOf(metricTable, registry, named),
   }
 }

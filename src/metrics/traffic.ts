@@ -9,16 +9,7 @@ export interface Traffic {
   inFlight: number
   /** Body bytes received from API servers, before inflating. */
   receivedBytes: number
-  /** Body bytes sent to API servers, as the head of the request says. */
-  sentBytes: number
-  /** Body bytes of clients' requests, as their heads say. */
-  requestBytes: number
-  /** Body bytes of the answers to clients. */
-  answerBytes: number
 }
-
-/** The bytes in all directions. */
-export type TrafficBytes = Readonly<Omit<Traffic, 'inFlight'>>
 
 /** The labels of one kind of request. */
 export type TrafficLabels = Readonly<
@@ -33,7 +24,7 @@ export class TrafficTable {
   of(series: Labels): Traffic {
     const known = this.#series.get(series)
     if (known) return known
-    const traffic = { inFlight: 0, receivedBytes: 0, sentBytes: 0, requestBytes: 0, answerBytes: 0 }
+    const traffic = { inFlight: 0, receivedBytes: 0 }
     this.#series.set(series, traffic)
     return traffic
   }

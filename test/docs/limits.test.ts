@@ -26,7 +26,6 @@ import { mostMistakes } from '../../src/hub/filter/own/mistakes.ts'
 import { loadTimeoutMs as moduleMs } from '../../src/hub/filter/own/module.ts'
 import { mostCollections, mostEras } from '../../src/hub/filter/chain-state-history.ts'
 import { recentLogBounds } from '../../src/cli/log.ts'
-import { mostDays, mostPairs } from '../../src/hub/wiring/daily-traffic.ts'
 import { mostRequests } from '../../src/hub/wiring/recent-requests.ts'
 import { mostKinds } from '../../src/hub/wiring/answer-counts.ts'
 import { mostItems } from '../../src/hub/wiring/status/status.ts'
@@ -248,7 +247,6 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
     'Watchers of `/inspect/…`': [counted(inspections.mostWatchers), time(inspections.watchMs)],
     'Requests of `/inspect/requests`': [counted(mostRequests)],
-    'Rows of `/inspect/traffic`': [`${mostDays} days`, `${mostPairs} pairs`],
     'Lists of `/inspect/status`': [counted(mostItems), counted(mostKinds)],
     'Lines of the log in `/inspect/status`': [
       counted(recentLogBounds.lines),

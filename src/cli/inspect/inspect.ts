@@ -165,6 +165,8 @@ const listed = (names: readonly string[]): string =>
   new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(names)
 
 function unknown(what: string | undefined): string {
+  if (what === 'traffic')
+    return 'there is no traffic by day any more: node_yurthub_proxy_traffic_collector of /metrics counts the bytes of answers by component and resource'
   const names = Object.keys(inspections)
   const suggestion = what === undefined ? '' : didYouMean(what, names)
   return `it is one of ${names.join(', ')} that can be inspected${suggestion}`

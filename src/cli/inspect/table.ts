@@ -23,11 +23,6 @@ export const inspections: Readonly<Record<string, InspectionEntry>> = {
       'the last requests and, with --watch, those to come: by which component, for which resource, and why the hub answered so',
     load: async () => (await import('./requests.ts')).requests,
   },
-  traffic: {
-    summary:
-      'the bytes by component, resource and direction, of today or of up to 31 days (--days)',
-    load: async () => (await import('./traffic.ts')).traffic,
-  },
   pod: {
     summary:
       'one pod as the cloud said last and, as a diff, as each component is shown it, on which network it is, and why; for root',

@@ -71,7 +71,6 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
       const watching = isWatch(info)
       const gauge = watching ? metrics.watches : longRunning ? undefined : metrics.requestsInFlight
       const traffic = metrics.traffic(trafficLabels(exchange))
-      traffic.requestBytes += contentLength(exchange)
       gauge?.add(1)
       if (info.isResource) traffic.inFlight++
       const watch = watching ? watches.begin(exchange, now()) : undefined
@@ -84,11 +83,7 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
       watch?.answeredBy(reply.from)
       let code = 0
       let sentBytes = 0
-      const countSent = (bytes: number): void => {
-        sentBytes += bytes
-        traffic.answerBytes += bytes
-      }
-      if (reply.kind === 'body') countSent(reply.body.byteLength)
+      if (reply.kind === 'body') sentBytes = reply.body.byteLength
       const count = (answered: number): void => {
         code = answered
         metrics.requests.add({
@@ -118,7 +113,7 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
         )
       })
       if (reply.kind !== 'bytes') return reply
-      return { ...reply, source: metered(reply.source, countSent) }
+      return { ...reply, source: metered(reply.source, (bytes) => void (sentBytes += bytes)) }
     }
 }
 
@@ -189,10 +184,6 @@ const whyOf = ({ kind, from, explanation }: WireReply): Pick<AnswerLine, 'why'> 
     ? { why: explanation.reason.slice(0, longestWhy) }
     : {}
 
-/** The length of a request's body, as its head says; 0 where it does not. */
-const contentLength = ({ headers }: Exchange): number =>
-  Number(headers.get('content-length') ?? 0) || 0
-
 /** The labels under which the traffic of a request is counted. */
 function trafficLabels({ info, component }: Exchange): TrafficLabels {
   return {
@@ -204,15 +195,14 @@ function trafficLabels({ info, component }: Exchange): TrafficLabels {
 }
 
 /**
- * The same forwarder; it counts the bytes of a request once it is answered, and those of answers as
- * they arrive, so that a watch counts while it lasts.
+ * The same forwarder; it counts the bytes of answers as they arrive, so that a watch counts while
+ * it lasts.
  */
 export const countingBytes =
   (forward: Forward, metrics: HubMetrics): Forward =>
   async (exchange, options) => {
     const reply = await forward(exchange, options)
     const traffic = metrics.traffic(trafficLabels(exchange))
-    traffic.sentBytes += contentLength(exchange)
     return {
       ...reply,
       source: metered(reply.source, (bytes) => void (traffic.receivedBytes += bytes)),

@@ -20,7 +20,6 @@ import { bytesOnDisk } from '../store/sqlite/open.ts'
 import { openStopped } from '../store/sqlite/open-stopped.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import { podsAsListed } from './host-network.ts'
-import { storedTraffic, type TrafficRow } from './daily-traffic.ts'
 import { StoredInputs } from './kept-inputs.ts'
 import { knownToNode } from './needed.ts'
 import { sealingKeyIn } from './node-key.ts'
@@ -44,11 +43,6 @@ export interface StoppedStatus extends Pick<
 > {
   readonly stopped: true
   readonly cache: Pick<HubStatus['cache'], 'bytes'>
-}
-
-/** The counted traffic, without that of up to five minutes before a crash. */
-interface StoppedTraffic {
-  readonly rows: readonly TrafficRow[]
 }
 
 /** The networks of pods; the mode of propagation is in no file. */
@@ -90,14 +84,12 @@ interface StoppedParts extends StateFolders {
   readonly query: URLSearchParams
 }
 
-type Report =
-  StoppedStatus | BootVerdict | StoppedNetworks | StoppedTraffic | ObjectReport | PodReport
+type Report = StoppedStatus | BootVerdict | StoppedNetworks | ObjectReport | PodReport
 
 const reports: Readonly<Record<string, (parts: StoppedParts) => Promise<Report>>> = {
   status,
   boot,
   'host-network': hostNetwork,
-  traffic: async ({ rootDir }) => ({ rows: storedTraffic(join(rootDir, 'traffic.json')) }),
   get: (parts) => content(parts, 'get'),
   pod: (parts) => content(parts, 'pod'),
 }

@@ -163,7 +163,6 @@ void t.test('a bundle without a running hub names the missing reports', async (t
   t.strictSame(jsonNames(contents), [
     'inspect/status.json',
     'inspect/cache.json',
-    'inspect/traffic.json',
     'inspect/certificates.json',
     'inspect/boot.json',
     'inspect/host-network.json',

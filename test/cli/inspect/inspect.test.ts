@@ -140,6 +140,12 @@ void t.test('all mistakes are reported together', async (t) => {
     t.match(err, said)
 })
 
+void t.test('a report that is gone ends with 2 and what takes its place', async (t) => {
+  const { code, out, err } = await run('traffic')
+  t.match({ code, out }, { code: 2, out: '' })
+  t.match(err, 'node_yurthub_proxy_traffic_collector of /metrics counts the bytes')
+})
+
 void t.test('a report can be read as YAML', async (t) => {
   const hub = await startTestHub(t, { upstreams: [await startCloud(t)] })
   const { out } = await run('boot', ...flagsFor(hub), '-o', 'yaml')

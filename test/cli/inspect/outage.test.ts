@@ -25,7 +25,6 @@ const rowsIn = (folder: string): Readonly<Record<string, Row>> => ({
   pod: { words: ['default/press'], code: 0, says: /press/ },
   watches: { code: 0, says: /No component has a watch open\./ },
   requests: { code: 0, says: /kubelet +node +list +\/api\/v1\/pods +200 +cloud/ },
-  traffic: { code: 0, says: /^kubelet +pods /m },
   filters: { code: 1, says: /^FILTER +STATE/ },
   boot: { code: 1, says: /^default\/press +missing +secrets +default\/password/m },
   config: { code: 0, says: /^server-addr +http/m },
