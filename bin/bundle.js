@@ -111,10 +111,8 @@ await build({
   ...bundled,
   entryPoints: {
     start: join(sources, 'cli', 'bundled-start.ts'),
-    // Threads and a child process, which `start` expects beside its own file.
+    // Threads, which `start` expects beside its own file.
     writer: join(sources, 'hub', 'store', 'sqlite', 'writer.ts'),
-    'socket-table-reader': join(sources, 'hub', 'identity', 'socket-table-reader.ts'),
-    duplicating: join(sources, 'http', 'server', 'duplicating.ts'),
     killer: join(sources, 'cli', 'killer.ts'),
     // With its packages, which only a hub with tracing loads.
     opentelemetry: join(sources, 'tracing', 'opentelemetry.ts'),

@@ -24,7 +24,6 @@ import { refuse, type Command, type ExitCode, type Terminal } from './command.ts
 import { flagHelp } from './flag-help.ts'
 import { closingMs, endProcess, exitingMs, killLater } from './end-process.ts'
 import { createLog, standardError } from './log.ts'
-import { widenAccepting } from './widen-accepting.ts'
 
 const usage = `Usage: nodehub cluster [FLAG...]
        nodehub cluster check [--apply|--revert] [--evict] [FLAG...]
@@ -133,7 +132,6 @@ async function clusterUntilStopped(
     if (running === undefined) return 0
     const { webhookPort, opsPort } = running
     log.info({ webhookPort, opsPort }, 'nodehub serves the cluster')
-    widenAccepting(running.sockets, log)
     await stop.promise
     log.info('stopping')
     await running[Symbol.asyncDispose]()

@@ -14,7 +14,6 @@ import { parentAsPredecessor } from './predecessor.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { startSuccessor } from './successor.ts'
 import { superviseHub } from './supervise.ts'
-import { widenAccepting } from './widen-accepting.ts'
 import { versionText } from './version.ts'
 
 /** The interval of checks of the file of --config. */
@@ -60,15 +59,8 @@ ${otherSources}`,
     return exit(
       await superviseHub(result.config, {
         log,
-        startHub: async (config, options) => {
-          const hub = await startHub(config, {
-            ...options,
-            recentLog,
-            settings: () => settings.report(),
-          })
-          widenAccepting(hub.sockets, log)
-          return hub
-        },
+        startHub: (config, options) =>
+          startHub(config, { ...options, recentLog, settings: () => settings.report() }),
         signals: process,
         exit: (code) => void exit(code),
         killLater,

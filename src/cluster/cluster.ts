@@ -11,7 +11,6 @@ import { actorsOf } from './admission/actors.ts'
 import type { Actors } from './admission/node.ts'
 import { missingPolicies } from './admission/policy-support.ts'
 import type { ApiServer } from './api/api-server.ts'
-import type { BoundSocket } from '../http/server/listening.ts'
 import { connect } from './api/connect.ts'
 import { ServingCertificateApprover } from './certificates/approver.ts'
 import { isConflict } from './api/failure.ts'
@@ -30,8 +29,6 @@ import { conflictsIn, describeConflict, takeOver } from './take-over.ts'
 export interface Cluster extends AsyncDisposable {
   readonly webhookPort: number
   readonly opsPort: number
-  /** Where it listens. */
-  readonly sockets: readonly BoundSocket[]
   readonly metrics: ClusterMetrics
   readonly leads: () => boolean
 }
@@ -224,7 +221,6 @@ export async function startCluster(
   return {
     webhookPort: webhooks.port,
     opsPort: ops.port,
-    sockets: [...webhooks.sockets, ...ops.sockets],
     metrics,
     leads: () => leadership.leads,
     [Symbol.asyncDispose]: () => running.disposeAsync(),

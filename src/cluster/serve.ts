@@ -16,7 +16,6 @@ import {
 } from '../api/kube/status.ts'
 import { certificateHolder } from '../api/request/identity.ts'
 import { messageOf } from '../config/settings.ts'
-import { ConnectionMemory } from '../http/server/connection-memory.ts'
 import { listenSecurely, type Listener, type ServingCredentials } from '../http/server/listener.ts'
 import { isAdmissionPath, reviewAdmission, type AdmissionOptions } from './admission/review.ts'
 import { reviewConversion } from './crd/conversion.ts'
@@ -60,16 +59,12 @@ export type RefusalReason = ShedReason | 'unauthenticated'
 export const mostConnections = 1_000
 
 /**
- * The limit of connections on which no caller is proven, where `clientCa` is given. One turn of the
- * event loop processes all bytes that have arrived on them (see `limits.unprovenTls`). It is higher
- * than a hub's: an API server that begins many reviews at once has not shown its certificate on any
- * of their connections yet. Without `clientCa` API servers are unproven themselves, for as many
- * reviews as they have in flight.
+ * The limit of connections on which no caller is proven, where `clientCa` is given: an API server
+ * that begins many reviews at once has not shown its certificate on any of their connections yet.
+ * Without `clientCa` API servers are unproven themselves, for as many reviews as they have in
+ * flight.
  */
 export const mostUnproven = 256
-
-/** The estimated memory of all connections at worst; half of it while no caller is proven. */
-export const connectionsMemory = 256 * 1024 * 1024
 
 /**
  * The budgets of bytes for bodies. Conversions have their own: their clients present no
@@ -98,7 +93,6 @@ export async function serveWebhooks(options: WebhookOptions): Promise<Listener> 
     at: [{ host: address, port }],
     maxConnections: mostConnections,
     ...(options.clientCa !== undefined && { mostUnproven }),
-    memory: new ConnectionMemory(connectionsMemory),
     credentials: shown,
     onBroken: onFailed,
     handler: (incoming) => answer(incoming, { ...options, onRefused, admissions, conversions }),

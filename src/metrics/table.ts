@@ -18,7 +18,7 @@ const outcomes = { result: ['success', 'failure'] } as const
 const sharedOrNot = { shared: ['true', 'false'] } as const
 /** Why a server closes connections (`CutReason`). */
 export const cutReasons = {
-  reason: ['full', 'stalled', 'pipelined', 'records', 'parts', 'memory'],
+  reason: ['full', 'stalled', 'pipelined', 'memory'],
 } as const
 
 /** Every label; labels.ts bounds their values. */
@@ -94,7 +94,7 @@ export const metricTable = {
   connectionsCut: {
     name: 'nodehub_connections_cut_total',
     type: 'counter',
-    help: 'Connections of clients closed, by reason: full, to make room for another, or for want of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut) or, where no caller is proven on the connection, left a part of it for five seconds; pipelined, too many requests ahead of their answers; records, TLS records that carried next to nothing before a caller was proven; parts, bodies in parts of a few bytes before that; memory, it held most of what connections held together, or a watch did of what too many watches left untaken (the watch alone is cut).',
+    help: 'Connections of clients closed, by reason: full, to make room for another, or for want of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut) or, where no caller is proven on the connection, left a part of it for five seconds; pipelined, too many requests ahead of their answers; memory, a watch held most of what too many watches left untaken (the watch alone is cut).',
     labels: ['reason'],
     initialValues: cutReasons,
   },

@@ -24,7 +24,6 @@ import {
 import type { Wire } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
-const mebi = 1024 * 1024
 const refusal: WireReply = { ...wholeReply('Unauthorized'), status: 401 } as WireReply
 
 /** The node is served, for ever where it watches; others are refused. */
@@ -44,7 +43,7 @@ void t.test('unread refusals keep no connection from the node', async (t) => {
       seen.push(incoming)
       return answered(incoming)
     },
-    { limitBytes: 256 * mebi, maxConnections: 32 },
+    { maxConnections: 32 },
   )
   const hold = async (): Promise<void> => {
     const before = seen.length
@@ -116,7 +115,6 @@ for (const isProven of [false, true]) {
       return endless()
     }
     const { dial, cuts } = await startFlooded(t, isProven ? provenAs(handler) : handler, {
-      limitBytes: 64 * mebi,
       stalledMs: 200,
     })
     const slow = (await dial()).write(getOver2(1))
@@ -150,7 +148,7 @@ void t.test(
 )
 
 void t.test('malformed requests over HTTP/2 count as refusals, too', async (t) => {
-  const { listener, ca } = await startFlooded(t, answered, { limitBytes: 64 * mebi })
+  const { listener, ca } = await startFlooded(t, answered)
   const session = connect(`https://127.0.0.1:${listener.port}`, { ca })
   t.teardown(() => session.destroy())
   session.on('error', () => undefined)

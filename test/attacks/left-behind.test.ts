@@ -40,9 +40,7 @@ async function fewSince(t: Test, before: number): Promise<void> {
 }
 
 void t.test('clients that flood the listener leave nothing behind', async (t) => {
-  const { listener } = await startFlooded(t, () => new Promise(() => undefined), {
-    limitBytes: 2 ** 26,
-  })
+  const { listener } = await startFlooded(t, () => new Promise(() => undefined))
   const before = sockets()
   await once(
     flooder(t, { as: 'client', by: 'settings', port: listener.port, connections, atOnce: 4 }),
@@ -71,14 +69,9 @@ void t.test('an API server that floods the hub leaves nothing behind', async (t)
 })
 
 void t.test('clients that leave malformed requests unfinished leave no connection', async (t) => {
-  const { listener, memory } = await startFlooded(t, () => new Promise(() => undefined), {
-    limitBytes: 2 ** 28,
-  })
+  const { listener } = await startFlooded(t, () => new Promise(() => undefined))
   const before = sockets()
   const { port } = listener
   await once(flooder(t, { as: 'client', by: 'connect', port, connections, atOnce: 16 }), 'exit')
-  await until('all to be let go of', () => memory.heldBytes('unproven') === 0, {
-    describe: () => memory.heldBytes('unproven'),
-  })
   await fewSince(t, before)
 })

@@ -9,7 +9,7 @@ import t from 'tap'
 import { keepProcessAlive } from '../../src/base/clock.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { listenSecurely } from '../../src/http/server/listener.ts'
-import { get, wholeReply, unbounded } from '../kit/listener.ts'
+import { get, wholeReply } from '../kit/listener.ts'
 
 void t.test('no client changes its certificate on a connection', async (t) => {
   const hubs = await CertificateAuthority.create('hub')
@@ -24,7 +24,6 @@ void t.test('no client changes its certificate on a connection', async (t) => {
   const listener = await listenSecurely({
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
-    memory: unbounded(),
     credentials,
     onBroken: () => undefined,
     handler: async ({ peer }) => {

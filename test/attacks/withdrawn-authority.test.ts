@@ -8,7 +8,7 @@ import { connect } from 'node:tls'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { listenSecurely } from '../../src/http/server/listener.ts'
-import { get, wholeReply, unbounded } from '../kit/listener.ts'
+import { get, wholeReply } from '../kit/listener.ts'
 import { dial } from '../kit/wire/wire.ts'
 import { startFlooded } from '../kit/flooding.ts'
 
@@ -25,7 +25,6 @@ void t.test(
     const listener = await listenSecurely({
       at: [{ host: '127.0.0.1', port: 0 }],
       maxConnections: 100,
-      memory: unbounded(),
       credentials: { ...own, clientCa: before.certificate },
       onBroken: () => undefined,
       handler: async ({ peer }) => {
@@ -60,9 +59,7 @@ void t.test(
 )
 
 void t.test('TLS sessions are not resumed, so no proof carries over', async (t) => {
-  const { listener, ca } = await startFlooded(t, async () => wholeReply('ok'), {
-    limitBytes: 1 << 26,
-  })
+  const { listener, ca } = await startFlooded(t, async () => wholeReply('ok'))
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     let session: Buffer | undefined
     for (const what of ['the first', 'the next']) {

@@ -30,7 +30,7 @@ import { mostRequests } from '../../src/hub/wiring/recent-requests.ts'
 import { mostKinds } from '../../src/hub/wiring/answer-counts.ts'
 import { mostItems } from '../../src/hub/wiring/status/status.ts'
 import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
-import { connectionsShare, leastMemory, maxConnections } from '../../src/hub/wiring/proxies.ts'
+import { maxConnections, mostUnproven } from '../../src/hub/wiring/proxies.ts'
 import { listedMs, recordingMs } from '../../src/hub/cache/cacher/cachers.ts'
 import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cachers.ts'
 import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/wiring/shared-cachers.ts'
@@ -62,10 +62,6 @@ import { PriorityShares, type PriorityLevel } from '../../src/hub/pipeline/prior
 import { watchesShare } from '../../src/hub/pipeline/slow-watches.ts'
 import { upgradeAnswerMs } from '../../src/hub/upstream/upgrade.ts'
 import { unattachedBytes } from '../../src/hub/upstream/upstream-body.ts'
-import { blockBytes } from '../../src/http/server/merged-parts.ts'
-import { overheadShare } from '../../src/http/server/record-budget.ts'
-import { reservedShare } from '../../src/http/server/connection-limit.ts'
-import { unprovenShare } from '../../src/http/server/connection-memory.ts'
 import { limits } from '../../src/http/server/limits.ts'
 import * as inspections from '../../src/http/server/inspections.ts'
 import * as ops from '../../src/http/server/ops.ts'
@@ -128,20 +124,8 @@ const seatsOf = (level: PriorityLevel): number => new PriorityShares(() => seats
 const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   '## Clients': {
     'Connections of a listener': [counted(maxConnections)],
-    'Connections of callers with tokens': [part(1 - reservedShare)],
-    'What connections hold together, estimated': [
-      part(connectionsShare),
-      bytes(leastMemory),
-      part(unprovenShare),
-      bytes(limits.beginningBytes),
-    ],
+    'Of these, on which no caller is proven': [counted(mostUnproven)],
     'A TLS handshake': [time(limits.handshakeMs)],
-    'TLS connections on which no caller is proven': [counted(limits.unprovenTls)],
-    'Bytes around the content of TLS records while no caller is proven': [
-      bytes(limits.recordBytes),
-      bytes(limits.recordBytesPerSecond),
-      part(overheadShare),
-    ],
     'The answer to an upgrade': [time(upgradeAnswerMs)],
     'A connection without a request': [time(limits.idleMs)],
     'A head': [bytes(limits.headBytes), time(limits.headMs)],
@@ -169,12 +153,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       '70 ms',
       '23 ms',
     ],
-    'Parts of bodies while no caller is proven on the connection': [
-      counted(limits.bodyParts),
-      counted(limits.bodyPartBytes),
-      counted(limits.bodyPartCredit),
-    ],
-    'A body in small chunks or frames': [bytes(blockBytes)],
+    'A body that waits to be read': [bytes(limits.bodyBytes)],
     'The rest of a body, after the answer': [time(limits.restMs), time(limits.unprovenMs)],
     'The body of a write that is answered offline': [bytes(maxBodyBytes)],
     'A token request whose answer is kept': [bytes(contentBytes)],
@@ -283,8 +262,6 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Connections of API servers and probes': [
       counted(webhook.mostConnections),
       counted(webhook.mostUnproven),
-      bytes(webhook.connectionsMemory),
-      bytes(webhook.connectionsMemory * unprovenShare),
     ],
   },
   '## The cache': {
@@ -385,9 +362,7 @@ void t.test('figures outside the tables hold, too', async (t) => {
     .join(' ')
     .replaceAll(/\s+/g, ' ')
   for (const said of [
-    `as it takes for ${counted(maxConnections)} more to come`,
-    `can use ${part(1 - reservedShare)} of the connections`,
-    `An eighth of the connections is never any other caller's`,
+    `as it takes for ${counted(mostUnproven)} more to come`,
     `with the default of ${seats} seats, ${seats - seatsOf('workload')} are the node's alone, and callers who have proved nothing have ${seatsOf('unproven')}`,
     `accepted (${counted(mostProofs)}) is kept apart from which they refused (${counted(mostProofs)})`,
     `are read ${bytes(batchBytes)} at a time`,
@@ -395,6 +370,5 @@ void t.test('figures outside the tables hold, too', async (t) => {
     `${bytes(Number(options['cache-max-bytes'].default))} is some twenty times`,
   ])
     t.ok(prose.includes(said), said)
-  t.equal(part(reservedShare), 'an eighth')
   t.equal(longestPath, longestName)
 })

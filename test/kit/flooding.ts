@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
 import {
   listenSecurely,
   type ListenerOptions,
@@ -21,7 +20,6 @@ export const settingsFrames = (count: number): Buffer =>
 
 export interface Flooded {
   readonly listener: SecureListener
-  readonly memory: ConnectionMemory
   readonly cuts: readonly string[]
   /** A client over HTTP/2 that writes its own frames, and lets none of an answer's body come. */
   readonly dial: () => Promise<Wire>
@@ -39,13 +37,12 @@ export async function dialWithoutWindow(t: Teardown, port: number, ca: string): 
   return wire.write(Buffer.concat([preface, noWindow]))
 }
 
-/** A TLS listener on which connections may hold `limitBytes`; it is closed with the test. */
+/** A TLS listener, which is closed with the test. */
 export async function startFlooded(
   t: Teardown,
   handler: ListenerOptions['handler'],
-  { limitBytes, ...options }: Partial<ListenerOptions> & { readonly limitBytes: number },
+  options: Partial<ListenerOptions> = {},
 ): Promise<Flooded> {
-  const memory = new ConnectionMemory(limitBytes)
   const cuts: string[] = []
   const listener = await listenSecurely({
     at: [{ host: '127.0.0.1', port: 0 }],
@@ -58,13 +55,12 @@ export async function startFlooded(
     onBroken: () => undefined,
     onCut: (why) => cuts.push(why),
     ...options,
-    memory,
     handler,
   })
   t.teardown(() => listener.close(0))
   const ca = hubs.certificate
   const dial = (): Promise<Wire> => dialWithoutWindow(t, listener.port, ca)
-  return { listener, memory, cuts, dial, ca }
+  return { listener, cuts, dial, ca }
 }
 
 /**

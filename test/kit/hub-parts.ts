@@ -44,7 +44,6 @@ import { filteringOf } from './filtering.ts'
 import { inputsOf } from './inputs.ts'
 import { noKubelet } from './kubelet-api.ts'
 import type { Teardown } from './wire/wire.ts'
-import { unbounded } from './listener.ts'
 import { noOutage, nothingAccepted } from './no-outage.ts'
 
 export interface PartsOptions {
@@ -257,7 +256,6 @@ export async function startHubParts(
     at: [{ host: '127.0.0.1', port: 0 }],
     handler,
     maxConnections: 100,
-    memory: unbounded(),
     onBroken: () => undefined,
   })
   parts.defer(() => listener.close(0))

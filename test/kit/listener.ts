@@ -1,7 +1,6 @@
 import type { AbortSignalLike } from '../../src/base/abort.ts'
 import type { Incoming, Sink, WireReply } from '../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../src/http/exchange/headers.ts'
-import { ConnectionMemory } from '../../src/http/server/connection-memory.ts'
 import { listen, type ListenerOptions, type ProxyListener } from '../../src/http/server/listener.ts'
 import { nodeIdentity, type Identity } from '../../src/api/request/identity.ts'
 import { dial, type Wire, type Teardown } from './wire/wire.ts'
@@ -47,7 +46,6 @@ export async function startListener(
   const listener = await listen({
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
-    memory: unbounded(),
     onBroken: (cause) => broken.push(cause),
     onCut: (why) => cuts.push(why),
     ...options,
@@ -67,9 +65,6 @@ export const provenAs =
     incoming.onProven?.(who)
     return handler(incoming)
   }
-
-/** For tests without a limit of memory. */
-export const unbounded = (): ConnectionMemory => new ConnectionMemory(Number.POSITIVE_INFINITY)
 
 /** The head of a GET. */
 export const get = (path = '/', ...fields: string[]): string =>

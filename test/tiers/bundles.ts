@@ -27,7 +27,6 @@ const threads = {
 }
 
 const programs = { main: 'src/main.ts', 'hub-main': 'test/kit/hub-main.ts' }
-const children = { duplicating: 'src/http/server/duplicating.ts' }
 
 /** For packages that call `require`: what they require is in the bundle, or a module of Node. */
 const requireBuiltin =
@@ -124,7 +123,7 @@ export async function bundlesIn(parent: string): Promise<string> {
   const outdir = mkdtempSync(`${folder}-`)
   await Promise.all([
     build({ ...options, outdir, splitting: true, entryPoints: programs }),
-    build({ ...options, outdir, entryPoints: { ...threads, ...children } }),
+    build({ ...options, outdir, entryPoints: threads }),
     bundlePackages(outdir),
   ])
   // The hub serves these as they are.

@@ -2,7 +2,6 @@ import { onAbort } from '../../base/abort.ts'
 import type { Handler, Incoming, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
 import type { ConnectionLimit, OnCut, RequestActivity } from './connection-limit.ts'
-import type { PartBudget } from './part-budget.ts'
 import type { StalledAnswers } from './stalled-answers.ts'
 
 /** The handling of requests, for every protocol. */
@@ -23,7 +22,6 @@ export interface RequestHandling {
 export interface ListenerParts extends Required<RequestHandling> {
   readonly connections: ConnectionLimit
   readonly answers: StalledAnswers
-  readonly parts: PartBudget
   /** See `limits`. */
   readonly stalledMs: number
   readonly pipelined: number

@@ -1,14 +1,11 @@
 import { isIPv6, type Server, type Socket } from 'node:net'
-import { Server as TlsServer } from 'node:tls'
 import { ipv6Bytes } from '../../base/ip-bytes.ts'
 import { isLoopback } from '../../api/request/host-check.ts'
 import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
-import type { ConnectionMemory, AccountedConnection } from './connection-memory.ts'
 import { limits } from './limits.ts'
-import { maxBy, ConnectionRanks, type ConnectionRank } from './ranks.ts'
 
 /** Why the hub closed a connection that its client had left open. */
-export type CutReason = 'full' | 'memory' | 'stalled' | 'pipelined' | 'records' | 'parts'
+export type CutReason = 'full' | 'stalled' | 'pipelined'
 
 export type OnCut = (why: CutReason) => void
 
@@ -30,25 +27,21 @@ export interface RequestActivity extends Disposable {
    * had too many refusals in a row and has to end with this one.
    */
   answered(status: number): boolean
-  /** Has to be called with the bytes now buffered on the request's stream, in both directions. */
-  setWaitingBytes(bytes: number): void
   /** Whether a caller has been proven on this connection. */
   readonly onProvenConnection: boolean
 }
 
-interface Connection extends AccountedConnection {
+/** The proof of a connection's client: none, a caller with a token, or the node itself. */
+type Rank = 'unproven' | 'caller' | 'node'
+
+interface Connection {
   readonly name: string
   readonly socket: Socket
   /** The network of the client: the connection's owner until a caller is proven. */
   readonly network: string
-  rank: ConnectionRank
+  rank: Rank
+  /** A network while nothing is proven, then an identity. */
   owner: string
-  bytes: number
-  /**
-   * What a head in the process of being read may hold. Included in `bytes` while the caller is
-   * unproven, as nothing measures it.
-   */
-  headAllowance: number
   open: boolean
   /** Whether it has carried a request. */
   used: boolean
@@ -60,7 +53,6 @@ interface Connection extends AccountedConnection {
   /** Refusals since a caller was last proven. */
   refusals: number
   onProven: () => void
-  onDisproven: () => void
 }
 
 /** The limits of a listener's connections. */
@@ -70,42 +62,32 @@ export interface ConnectionBounds {
   readonly mostUnproven?: number
 }
 
-/** The share of the connections that only the node can use. */
-export const reservedShare = 1 / 8
-
 /**
- * Limits the open connections of one listener. A connection over the limit closes another one:
- * first the oldest unproven one, of the address with most of them, even in the middle of a request;
- * then a caller's (see `#nextCallerToClose`). The node's are last, and only while idle: where all
- * connections are the node's and busy, the new one is closed. Callers have at most seven eighths,
- * so that the node always finds room.
+ * Limits the open connections of one listener; most of them are kept for callers that are proven. A
+ * connection over a limit closes another one: first the oldest unproven one, of the address with
+ * most of them, even in the middle of a request; then a caller's (see `#nextCallerToClose`). The
+ * node's are last, and only while idle: where all connections are the node's and busy, the new one
+ * is closed.
  */
 export class ConnectionLimit {
   readonly #most: number
-  readonly #mostCallers: number
-  readonly #memory: ConnectionMemory
-  readonly #onCut: OnCut
-  readonly #base: number
   readonly #mostUnproven: number
-  readonly #ranks = new ConnectionRanks<Connection>()
+  readonly #onCut: OnCut
+  readonly #ranks: Readonly<Record<Rank, Set<Connection>>> = {
+    unproven: new Set(),
+    caller: new Set(),
+    node: new Set(),
+  }
   readonly #all = new Map<string, Connection>()
   /** By the socket that requests arrive on. */
   readonly #bySocket = new WeakMap<Socket, Connection>()
   #sequence = 0
   #onChange: () => void = () => undefined
 
-  constructor(
-    server: Server,
-    { most, mostUnproven = Infinity }: ConnectionBounds,
-    memory: ConnectionMemory,
-    onCut: OnCut,
-  ) {
+  constructor(server: Server, { most, mostUnproven = most }: ConnectionBounds, onCut: OnCut) {
     this.#most = most
-    this.#mostCallers = most - Math.floor(most * reservedShare)
-    this.#memory = memory
-    this.#onCut = onCut
     this.#mostUnproven = mostUnproven
-    this.#base = server instanceof TlsServer ? limits.tlsBytes : limits.connectionBytes
+    this.#onCut = onCut
     server.on('connection', (socket: Socket) => this.#accept(socket))
   }
 
@@ -115,8 +97,7 @@ export class ConnectionLimit {
     // and Node has not noticed yet.
     const former = this.#all.get(name)
     if (former) this.#close(former)
-    const { unproven } = this.#ranks
-    if (this.#all.size >= this.#most || unproven.size >= this.#mostUnproven) {
+    if (this.#all.size >= this.#most || this.#ranks.unproven.size >= this.#mostUnproven) {
       this.#onCut('full')
       const leaving = this.#nextToClose()
       if (!leaving) return void socket.destroy()
@@ -129,8 +110,6 @@ export class ConnectionLimit {
       network,
       rank: 'unproven',
       owner: network,
-      bytes: this.#base + limits.headBytes,
-      headAllowance: limits.headBytes,
       open: true,
       used: false,
       underWay: 0,
@@ -138,25 +117,15 @@ export class ConnectionLimit {
       since: this.#sequence++,
       refusals: 0,
       onProven: () => undefined,
-      onDisproven: () => undefined,
-      shed: () => {
-        this.#onCut('memory')
-        this.#close(entering)
-      },
     }
-    this.#all.set(entering.name, entering)
+    this.#all.set(name, entering)
     this.#ranks.unproven.add(entering)
     socket.once('close', () => this.#remove(entering))
-    this.#memory.add(entering)
   }
 
   #nextToClose(): Connection | undefined {
-    const [oldest] = this.#ranks.unproven.withMostConnections()?.members ?? []
-    return (
-      oldest ??
-      this.#nextCallerToClose() ??
-      idleForLongest(this.#ranks.node.withMostConnections()?.members ?? [])
-    )
+    const [oldest] = ofLargestOwner(this.#ranks.unproven)
+    return oldest ?? this.#nextCallerToClose() ?? idleForLongest(this.#ranks.node)
   }
 
   /**
@@ -164,31 +133,20 @@ export class ConnectionLimit {
    * longest, or else the one whose request began last.
    */
   #nextCallerToClose(): Connection | undefined {
-    const members = this.#ranks.caller.withMostConnections()?.members ?? []
-    return idleForLongest(members) ?? maxBy(members, ({ since }) => since)
+    const members = ofLargestOwner(this.#ranks.caller)
+    return idleForLongest(members) ?? firstBy(members, ({ since }) => -since)
   }
 
-  /**
-   * Has to be called when a request begins, with the connection or the TLS socket over it, and the
-   * size of the request's head.
-   */
-  beginRequest(socket: Socket, headBytes: number): RequestActivity {
+  /** Has to be called when a request begins, with the connection or the TLS socket over it. */
+  beginRequest(socket: Socket): RequestActivity {
     const connection = this.#of(socket)
-    let held = limits.requestBytes + headBytes
     let longRunning = 0
     let over = !connection
     let isProven = false
     if (connection) {
       connection.used = true
       if (connection.underWay++ === 0) connection.since = this.#sequence++
-      this.#addBytes(connection, held)
       this.#onChange()
-    }
-    const setWaitingBytes = (bytes: number): void => {
-      if (over || !connection) return
-      const more = limits.requestBytes + headBytes + bytes - held
-      held += more
-      if (more !== 0) this.#addBytes(connection, more)
     }
     return {
       get onProvenConnection() {
@@ -213,36 +171,20 @@ export class ConnectionLimit {
         connection.refusals++
         return connection.refusals >= limits.refusals
       },
-      setWaitingBytes,
       [Symbol.dispose]: () => {
         if (over || !connection) return
         over = true
         connection.longRunning -= longRunning
-        this.#addBytes(connection, -held)
         if (--connection.underWay === 0) connection.since = this.#sequence++
         this.#onChange()
       },
     }
   }
 
-  /**
-   * Has to be called for a connection that speaks HTTP/2. Calls `onProven` each time that it leaves
-   * the unproven ones.
-   */
-  markHttp2(socket: Socket, onProven: () => void): void {
+  /** Calls `onProven` each time that a connection leaves the unproven ones. */
+  watchProof(socket: Socket, onProven: () => void): void {
     const connection = this.#of(socket)
-    if (!connection) return
-    connection.onProven = onProven
-    connection.headAllowance += limits.http2HeadBytes
-    this.#addBytes(connection, limits.http2HeadBytes)
-  }
-
-  /**
-   * The bytes received on a connection, including those of TLS; `undefined` once a caller is proven
-   * on it, or it has closed.
-   */
-  unprovenBytes(socket: Socket): number | undefined {
-    return this.isUnproven(socket) ? this.#of(socket)?.socket.bytesRead : undefined
+    if (connection) connection.onProven = onProven
   }
 
   /** Whether the connection is open and no caller is proven on it. */
@@ -250,24 +192,12 @@ export class ConnectionLimit {
     return this.#of(socket)?.rank === 'unproven'
   }
 
-  /** Calls `onDisproven` each time that the connection returns to the unproven ones. */
-  watchDisproof(socket: Socket, onDisproven: () => void): void {
-    const connection = this.#of(socket)
-    if (connection) connection.onDisproven = onDisproven
-  }
-
   #proven(connection: Connection, identity: Identity): void {
     connection.refusals = 0
-    const rank = identity === nodeIdentity ? 'node' : 'caller'
     const { rank: before } = connection
-    const isKnown = before === 'caller' && rank === before && connection.owner === identity
-    if (isKnown || before === 'node') return
-    this.#move(connection, rank, identity)
-    if (before === 'unproven' && connection.open) connection.onProven()
-    if (this.#ranks.caller.size <= this.#mostCallers) return
-    this.#onCut('full')
-    const leaving = this.#nextCallerToClose()
-    if (leaving) this.#close(leaving)
+    if (before === 'node' || connection.owner === identity) return
+    this.#move(connection, identity === nodeIdentity ? 'node' : 'caller', identity)
+    if (before === 'unproven') connection.onProven()
   }
 
   /**
@@ -277,23 +207,17 @@ export class ConnectionLimit {
   #disproven(connection: Connection): void {
     if (connection.rank !== 'caller') return
     this.#move(connection, 'unproven', connection.network)
-    connection.onDisproven()
     if (this.#ranks.unproven.size <= this.#mostUnproven) return
     this.#onCut('full')
     const leaving = this.#nextToClose()
     if (leaving) this.#close(leaving)
   }
 
-  #move(connection: Connection, rank: ConnectionRank, owner: string): void {
-    const { rank: before, headAllowance } = connection
-    this.#ranks[before].remove(connection)
-    this.#memory.remove(connection)
-    if (before === 'unproven') connection.bytes -= headAllowance
-    if (rank === 'unproven') connection.bytes += headAllowance
+  #move(connection: Connection, rank: Rank, owner: string): void {
+    this.#ranks[connection.rank].delete(connection)
     connection.rank = rank
     connection.owner = owner
     this.#ranks[rank].add(connection)
-    this.#memory.add(connection)
   }
 
   /**
@@ -324,13 +248,6 @@ export class ConnectionLimit {
     return found
   }
 
-  #addBytes(connection: Connection, bytes: number): void {
-    if (!connection.open) return
-    connection.bytes += bytes
-    this.#ranks[connection.rank].addBytes(connection.owner, bytes)
-    this.#memory.addBytes(connection, bytes)
-  }
-
   #close(connection: Connection): void {
     this.#remove(connection)
     connection.socket.destroy()
@@ -338,8 +255,7 @@ export class ConnectionLimit {
 
   #remove(connection: Connection): void {
     if (!connection.open) return
-    this.#ranks[connection.rank].remove(connection)
-    this.#memory.remove(connection)
+    this.#ranks[connection.rank].delete(connection)
     connection.open = false
     this.#all.delete(connection.name)
     this.#onChange()
@@ -353,10 +269,20 @@ const isRefusal = (status: number): boolean => status >= 400 && status < 500 && 
 const nameOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
   `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`
 
+/** The connections of the owner that has most of them, in the order in which it got them. */
+function ofLargestOwner(all: Iterable<Connection>): readonly Connection[] {
+  const groups = Map.groupBy(all, ({ owner }) => owner).values()
+  return firstBy(groups, (group) => -group.length) ?? []
+}
+
 const idleForLongest = (members: Iterable<Connection>): Connection | undefined => {
   const idle = [...members].filter(({ underWay }) => underWay === 0)
-  return maxBy(idle, ({ since }) => -since)
+  return firstBy(idle, ({ since }) => since)
 }
+
+/** The first of the least by `order`; `undefined` where `all` is empty. */
+const firstBy = <Of>(all: Iterable<Of>, order: (one: Of) => number): Of | undefined =>
+  [...all].sort((a, b) => order(a) - order(b))[0]
 
 /**
  * All loopback addresses count as one network, as a program of this host may use any of them. So do

@@ -11,13 +11,11 @@ import { answer, clientGone, type ResponseWriter, type ListenerParts } from './a
 import type { RequestActivity } from './connection-limit.ts'
 import { HttpConnections } from './draining.ts'
 import { limits } from './limits.ts'
-import { mergeParts } from './merged-parts.ts'
 import { faultOf, pathOf, type Fault } from './message.ts'
 import { peerOf } from './peer.ts'
 import { reasonPhrase } from './phrase.ts'
 import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
 import { streamSink, type SinkCallbacks } from './sink.ts'
-import { skipRestOfBody, stopParser } from './stopped-parser.ts'
 import { mayBeRefused, closingConnections, pendingRequestsOn } from './pending-requests.ts'
 
 /** Options for Node's server, with and without TLS. */
@@ -27,7 +25,7 @@ export const http1Options = (): ServerOptions => ({
   headersTimeout: limits.headMs,
   requestTimeout: 0,
   connectionsCheckingInterval: 5_000,
-  highWaterMark: limits.answerBytes,
+  highWaterMark: limits.bodyBytes,
   // Most requests have no body, and nothing reads the stream of one without.
   optimizeEmptyRequests: true,
   // `faultOf` checks it, and answers like Go.
@@ -58,8 +56,6 @@ export interface Drainable {
 /** Serves HTTP/1.1 requests to `server`. */
 export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
   const open = new HttpConnections(server)
-  for (const event of ['request', 'checkContinue', 'checkExpectation'] as const)
-    server.on(event, (request) => void (hasBody(request) && watchBody(request, parts)))
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (closingConnections.has(request.socket)) return ignore(request, parts)
     const fault = faultOf(request)
@@ -106,7 +102,7 @@ export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
     const fault = faultOf(request)
     if (fault) return refuseNow(socket, fault)
     tunnels.add(socket)
-    const activity = parts.connections.beginRequest(request.socket, headBytes(request))
+    const activity = parts.connections.beginRequest(request.socket)
     socket.once('close', () => tunnels.delete(socket))
     answerUpgrade(request, socket, head, parts, activity).catch((cause: unknown) => {
       parts.onBroken(cause)
@@ -155,22 +151,10 @@ function ignore({ socket }: IncomingMessage, { pipelined, onCut }: ListenerParts
   ignoredOn.set(socket, ignored)
   if (ignored <= pipelined || socket.destroyed) return
   onCut('pipelined')
-  stopParser(socket)
   socket.destroy()
 }
 
 const ignoredOn = new WeakMap<Duplex, number>()
-
-function watchBody(request: IncomingMessage, { parts, onCut }: ListenerParts): void {
-  const { socket } = request
-  mergeParts(request, (bytes) => {
-    if (socket.destroyed || !parts.isExceeded(socket, bytes)) return
-    onCut('parts')
-    closingConnections.add(socket)
-    stopParser(socket)
-    socket.destroy()
-  })
-}
 
 /**
  * An ignored offer makes its request the last one on the connection: Node's parser skips what
@@ -184,7 +168,7 @@ function answerRequest(
   parts: ListenerParts,
 ): Promise<void> {
   const gone = new LightAbort()
-  const activity = parts.connections.beginRequest(request.socket, headBytes(request))
+  const activity = parts.connections.beginRequest(request.socket)
   const end = (): void => {
     underWay.delete(here)
     activity[Symbol.dispose]()
@@ -196,7 +180,6 @@ function answerRequest(
   if (underWay.size > mostPipelined(activity, parts)) {
     closingConnections.add(request.socket)
     parts.onCut('pipelined')
-    stopParser(request.socket)
     request.socket.destroy()
     return Promise.resolve()
   }
@@ -210,7 +193,6 @@ function answerRequest(
     patienceMs: Number.POSITIVE_INFINITY,
     // Until its turn an answer waits for those before it, not for the client.
     waiting: () => (response.socket ? response.writableLength : 0),
-    unread: () => request.readableLength,
     cut: () => {
       parts.onCut('stalled')
       request.socket.destroy()
@@ -283,7 +265,6 @@ function discardBody(request: IncomingMessage, { onProvenConnection }: RequestAc
   afterUnlessClosed(request, restMs, () => request.destroy())
   request.on('pause', () => request.resume())
   request.resume()
-  skipRestOfBody(request.socket)
 }
 
 async function answerUpgrade(
@@ -330,9 +311,6 @@ function incoming(
     onDisproven: activity.disproven,
   }
 }
-
-const headBytes = ({ url = '', rawHeaders }: IncomingMessage): number =>
-  rawHeaders.reduce((bytes, text) => bytes + text.length, url.length)
 
 const hasBody = ({ headers }: IncomingMessage): boolean =>
   headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0

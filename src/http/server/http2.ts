@@ -17,7 +17,6 @@ import { answer, clientGone, type ResponseWriter, type ListenerParts } from './a
 import type { RequestActivity } from './connection-limit.ts'
 import type { Drainable } from './http1.ts'
 import { limits } from './limits.ts'
-import { mergeParts } from './merged-parts.ts'
 import { peerOf } from './peer.ts'
 import { streamSink, type SinkCallbacks } from './sink.ts'
 
@@ -56,13 +55,14 @@ export class Http2Connections implements Drainable {
   /** Serves a connection whose client chose HTTP/2 in its handshake. */
   serve(socket: TLSSocket): void {
     const peer = peerOf(socket)
-    const { connections, onCut, parts: budget } = this.#parts
+    const { connections, onCut } = this.#parts
     const showsCertificate = (peer.tls?.certificate ?? peer.tls?.outOfDate) !== undefined
     const mostStreams = showsCertificate ? limits.streams : limits.unprovenStreams
     const session = performServerHandshake(socket, {
       settings: {
         maxConcurrentStreams: mostStreams,
         maxHeaderListSize: limits.headBytes,
+        initialWindowSize: limits.bodyBytes,
         enablePush: false,
       },
       maxSessionMemory: limits.sessionMegabytes,
@@ -74,7 +74,7 @@ export class Http2Connections implements Drainable {
       strictSingleValueFields: false,
     } as Parameters<typeof performServerHandshake>[1])
     this.#sessions.set(session, socket)
-    connections.markHttp2(socket, () => {
+    connections.watchProof(socket, () => {
       if (!session.closed) session.settings({ maxConcurrentStreams: limits.streams })
     })
     let open = 0
@@ -94,11 +94,6 @@ export class Http2Connections implements Drainable {
         onCut('pipelined')
         return this.#cutOff(session)
       }
-      mergeParts(stream, (bytes) => {
-        if (socket.destroyed || !budget.isExceeded(socket, bytes)) return
-        onCut('parts')
-        this.#cutOff(session)
-      })
       const begin = (): void => {
         if (session.destroyed || stream.closed || stream.destroyed) return
         open++
@@ -124,15 +119,13 @@ export class Http2Connections implements Drainable {
     { session, socket, peer, headers, flags, fields }: StreamHead,
   ): void {
     const { connections, answers, stalledMs, onCut } = this.#parts
-    const headBytes = fields.reduce((bytes, text) => bytes + text.length, 0)
-    const activity = connections.beginRequest(socket, headBytes)
+    const activity = connections.beginRequest(socket)
     stream.once('close', () => activity[Symbol.dispose]())
     const onTaken = answers.add({
       stream,
       activity,
       patienceMs: stalledMs,
       waiting: () => stream.writableLength,
-      unread: () => stream.readableLength,
       cut: () => {
         onCut('stalled')
         if (activity.onProvenConnection) stream.close(constants.NGHTTP2_CANCEL)

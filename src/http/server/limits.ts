@@ -12,27 +12,10 @@ export const limits = {
   headMs: 30_000,
   headBytes: 64 * 1024,
   /**
-   * The limit of TLS connections on which no caller is proven. A turn of the event loop processes
-   * what has arrived on all of them, which may be 64 KiB of records each that cost much and carry
-   * nothing (see `RecordBudget`).
+   * The bytes of a body that are read ahead of its reader. Each part of it is a buffer that takes
+   * some 300 bytes besides, in chunks or frames of a byte, too.
    */
-  unprovenTls: 128,
-  /**
-   * The overhead of TLS records after the handshake until a caller is proven: at once, and per
-   * second.
-   */
-  recordBytes: 32 * 1024,
-  recordBytesPerSecond: 1024,
-  /**
-   * The parts that request bodies may arrive in until a caller is proven on the connection, and the
-   * least bytes of a part on average from then on. Parts are chunks, DATA frames, or what one read
-   * takes. Clients of an API server send whole bodies; one that streams lines through the `proxy`
-   * of a service proves its caller by another request first.
-   */
-  bodyParts: 256,
-  bodyPartBytes: 64,
-  /** No more bytes of one part count, so that a few large parts do not pay for thousands. */
-  bodyPartCredit: 256,
+  bodyBytes: 16 * 1024,
   /** From the connection to the end of the TLS handshake. */
   handshakeMs: 10_000,
   /** The bytes of an answer that may wait for a slow client before its source has to stop. */
@@ -90,21 +73,6 @@ export const limits = {
    * how long the rest of its body may take.
    */
   unprovenMs: 5_000,
-  /** The estimated memory of a connection in this process: without TLS, and with it. */
-  connectionBytes: 16 * 1024,
-  tlsBytes: 80 * 1024,
-  /**
-   * What a head in the process of being read over HTTP/2 may hold besides its text: small fields
-   * take many times their size.
-   */
-  http2HeadBytes: 160 * 1024,
-  /**
-   * The estimated memory of an honest client's connection until its caller is proven: over HTTP/2,
-   * with many requests at once.
-   */
-  beginningBytes: 512 * 1024,
-  /** The estimated memory of a request besides its head and its stream's buffers. */
-  requestBytes: 4 * 1024,
   /**
    * How long requests may continue after the authorities change that signed their client's
    * certificate.

@@ -16,15 +16,12 @@ import { authoritiesIn, clientAnchors } from '../../certificates/bundle.ts'
 import { certificatesIn } from '../../config/bootstrap.ts'
 import type { ListenerParts, RequestHandling } from './answer.ts'
 import { ConnectionLimit } from './connection-limit.ts'
-import type { ConnectionMemory } from './connection-memory.ts'
 import { closeServer } from './draining.ts'
 import { http1Options, serveHttp1, type Drainable } from './http1.ts'
 import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
 import { bindServer, type BoundServer, type ListenTarget } from './listening.ts'
-import { PartBudget } from './part-budget.ts'
 import { securePeerOf } from './peer.ts'
-import { RecordBudget } from './record-budget.ts'
 import { StalledAnswers } from './stalled-answers.ts'
 
 export interface ListenerOptions extends RequestHandling {
@@ -33,8 +30,6 @@ export interface ListenerOptions extends RequestHandling {
   readonly maxConnections: number
   /** The limit of those on which no caller is proven; absent: none besides. */
   readonly mostUnproven?: number
-  /** Bounds their memory together with that of other listeners. */
-  readonly memory: ConnectionMemory
   /** Overrides `limits`. */
   readonly stalledMs?: number
   readonly pipelined?: number
@@ -115,10 +110,7 @@ export async function listenSecurely(
   const own = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[]
   server.removeAllListeners('secureConnection')
   const vouchedFor = new Set<TLSSocket>()
-  const records = new RecordBudget(parts.connections, parts.onCut)
-  server.once('close', () => records[Symbol.dispose]())
   server.on('secureConnection', (socket) => {
-    records.watch(socket)
     const { tls } = securePeerOf(socket, () => authorities)
     if (tls?.certificate ?? tls?.outOfDate) {
       vouchedFor.add(socket)
@@ -196,19 +188,17 @@ const contextOf = ({ certificate, key, clientCa }: ServingCredentials): SecureCo
 })
 
 function listenerParts(server: Server, options: ListenerOptions): ListenerParts {
-  const { handler, onBroken, onCut = () => undefined, memory } = options
+  const { handler, onBroken, onCut = () => undefined } = options
   const { maxConnections, mostUnproven } = options
   const { stalledMs = limits.stalledMs, pipelined = limits.pipelined } = options
   const connections = new ConnectionLimit(
     server,
     { most: maxConnections, ...(mostUnproven !== undefined && { mostUnproven }) },
-    memory,
     onCut,
   )
   const answers = new StalledAnswers(options.stalledMs ?? limits.unprovenMs)
   server.once('close', () => answers[Symbol.dispose]())
-  const budget = new PartBudget(connections)
-  return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers, parts: budget }
+  return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers }
 }
 
 /** How long an accepted connection may take to send its first request once the listener closes. */

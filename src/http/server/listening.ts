@@ -1,5 +1,4 @@
 import { createServer, type AddressInfo, type Server } from 'node:net'
-import { LightAbort, type AbortSignalLike } from '../../base/abort.ts'
 import {
   joinHostPort,
   describeListener,
@@ -49,13 +48,6 @@ export interface BoundSocket {
   readonly fd: number
   /** The same socket, as Node passes it to another process. */
   readonly handle: SocketHandle | undefined
-  /**
-   * Also accepts connections on another descriptor of the same socket, and closes it with the
-   * server.
-   */
-  readonly acceptOn: (handle: SocketHandle) => Promise<void>
-  /** Aborted once the server accepts no more connections. */
-  readonly closing: AbortSignalLike
 }
 
 /** A socket that can be passed to another process, which then has a descriptor of its own. */
@@ -141,29 +133,23 @@ export async function bindServer(
     const all = [server, ...accepting.servers]
     const others = [...accepting.servers]
     for (const each of all) each.on('error', onBroken)
-    const closing = new LightAbort()
-    const acceptOn = async (handle: SocketHandle): Promise<void> => {
-      const next = acceptingFor(server).on('error', onBroken)
-      if (closing.aborted || (await bind(next, handle))) return handle.close()
-      if (closing.aborted) await closed(next)
-      else others.push(next)
-    }
-    const sockets = all.map((each) => ({ ...socketOf(each), acceptOn, closing }))
+    let isClosing = false
+    const sockets = all.map(socketOf)
     return {
       port,
       sockets,
       listenAt: async ({ host, portFlag }) => {
-        if (closing.aborted || sockets.some(({ at }) => overlap(at.address, host))) return
+        if (isClosing || sockets.some(({ at }) => overlap(at.address, host))) return
         const target = { host, port, ...(portFlag !== undefined && { portFlag }) }
         const next = acceptingFor(server)
         const failure = await bind(next, target)
         if (failure) throw new CannotListen(target, failure)
-        if (closing.aborted) return closed(next)
+        if (isClosing) return closed(next)
         others.push(next.on('error', onBroken))
-        sockets.push({ ...socketOf(next), acceptOn, closing })
+        sockets.push(socketOf(next))
       },
       closeAdditional: async () => {
-        closing.abort('the server takes no more connections')
+        isClosing = true
         await Promise.all(others.map(closed))
       },
     }
@@ -173,13 +159,12 @@ export async function bindServer(
 /** Resolves when the server listens, or to the reason why it does not. */
 async function bind(
   server: Server,
-  target: ListenTarget | SocketHandle,
+  target: ListenTarget,
 ): Promise<NodeJS.ErrnoException | undefined> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.ErrnoException | undefined>()
   const listens = (): void => resolve(undefined)
   server.once('error', resolve).once('listening', listens)
-  if ('close' in target) server.listen(target)
-  else server.listen('fd' in target ? { fd: target.fd } : { host: target.host, port: target.port })
+  server.listen('fd' in target ? { fd: target.fd } : { host: target.host, port: target.port })
   try {
     return await promise
   } finally {
@@ -241,7 +226,7 @@ const closed = (server: Server): Promise<void> =>
  * Node's API returns neither the number of a listening socket nor an object to pass to another
  * process: both are in this handle only.
  */
-function socketOf(server: Server): Pick<BoundSocket, 'at' | 'fd' | 'handle'> {
+function socketOf(server: Server): BoundSocket {
   const handle = (server as { readonly _handle?: SocketHandle })._handle
   const { address, port } = server.address() as AddressInfo
   return { at: { address, port }, fd: handle?.fd ?? -1, handle }

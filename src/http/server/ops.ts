@@ -7,7 +7,6 @@ import { parseBootstrapToken, type BootstrapToken } from '../../config/bootstrap
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { isLoopback, rebindingFault } from '../../api/request/host-check.ts'
-import { ConnectionMemory } from './connection-memory.ts'
 import { inspector, type Inspections } from './inspections.ts'
 import { listen, type Listener } from './listener.ts'
 import type { ListenTarget } from './listening.ts'
@@ -95,8 +94,6 @@ export function listenOps(options: OpsOptions): Promise<Listener> {
     ...options,
     handler: reportingRefusals(opsHandler(options), options),
     maxConnections: mostConnections,
-    // So few that their number bounds their memory; floods elsewhere must not close them.
-    memory: new ConnectionMemory(Number.POSITIVE_INFINITY),
     pipelined: mostPipelined,
     stalledMs,
     onBroken: options.onBroken ?? (() => undefined),

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { Sink } from '../exchange/exchange.ts'
 import { drainedOf } from './drained.ts'
+import { limits } from './limits.ts'
 
 export interface SinkCallbacks {
   /** Called with the cause when an answer fails while its client is still connected. */
@@ -26,11 +27,12 @@ export function streamSink(
     started: () => started,
     write: (chunk, onWritten) => {
       started = true
-      return stream.write(chunk, (failure) => {
+      stream.write(chunk, (failure) => {
         onTaken()
         // A stream of HTTP/2 that was reset reports no failure for what may still be on its way.
         if (!failure && !stream.destroyed) onWritten?.()
       })
+      return stream.writableLength < limits.answerBytes
     },
     drained: drainedOf(stream),
     end: (raw) => {

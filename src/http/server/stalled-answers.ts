@@ -17,8 +17,6 @@ export interface TrackedAnswer {
   readonly patienceMs: number
   /** The bytes that wait for the client now. */
   readonly waiting: () => number
-  /** The unread bytes of the request's body. */
-  readonly unread: () => number
   /** Aborts a stalled answer. */
   readonly cut: () => void
 }
@@ -60,9 +58,7 @@ export class StalledAnswers implements Disposable {
     const at = elapsed()
     for (const taking of this.#open) {
       const waiting = taking.waiting()
-      const { activity } = taking
-      activity.setWaitingBytes(waiting + taking.unread())
-      const isProven = activity.onProvenConnection
+      const isProven = taking.activity.onProvenConnection
       const patienceMs = isProven
         ? taking.patienceMs + (waiting / slowestBytesPerSecond) * 1000
         : this.#unprovenMs

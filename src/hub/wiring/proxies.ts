@@ -4,8 +4,6 @@ import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { ListenerName } from '../../config/passed-sockets.ts'
 import type { Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import { ConnectionMemory } from '../../http/server/connection-memory.ts'
-import { limits } from '../../http/server/limits.ts'
 import {
   listen,
   listenSecurely,
@@ -15,7 +13,6 @@ import {
 } from '../../http/server/listener.ts'
 import type { BoundServer, BoundSocket } from '../../http/server/listening.ts'
 import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
-import { memoryLimit } from './memory.ts'
 import { listenAddresses } from './listen-addresses.ts'
 import { logFailure } from './log-failure.ts'
 
@@ -26,12 +23,10 @@ import { logFailure } from './log-failure.ts'
 export const maxConnections = 4_096
 
 /**
- * The least memory of all connections, however small the hub's limit: what a node's programs need.
+ * The limit of those on which no caller is proven, which a caller is for milliseconds. It bounds
+ * what they make the hub hold, and how much can arrive on them in one turn of the event loop.
  */
-export const leastMemory = 32 * 1024 * 1024
-
-/** The share of the process's memory for connections. */
-export const connectionsShare = 1 / 4
+export const mostUnproven = 256
 
 export interface ProxyParts {
   readonly handler: Handler<Incoming, WireReply>
@@ -82,7 +77,7 @@ export async function openProxies(
   const proxied = {
     handler,
     maxConnections,
-    memory: new ConnectionMemory(Math.max(leastMemory, memoryLimit(config) * connectionsShare)),
+    mostUnproven,
     onBroken: (err: unknown) => {
       metrics.brokenAnswers.add()
       logFailure(log, 'info', { err }, 'an answer broke off')
@@ -94,7 +89,6 @@ export async function openProxies(
   const secure = await listenSecurely({
     ...proxied,
     at: listenAddresses(config, 'proxy-secure'),
-    mostUnproven: limits.unprovenTls,
     credentials: serving.current,
   })
   open.push(secure)

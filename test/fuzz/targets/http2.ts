@@ -10,7 +10,6 @@ import { frame, get, getFields, postFields, preface } from '../../kit/http2-fram
 import { chunked, mutated } from '../mutate.ts'
 import type { Random } from '../random.ts'
 import { Finding, type Opening, type Target } from '../target.ts'
-import { unbounded } from '../../kit/listener.ts'
 
 const settings = frame(4, 0, 0)
 const many = (count: number, make: (stream: number) => Buffer): Buffer =>
@@ -48,7 +47,6 @@ export const http2Target: Opening = {
     const listener = await listenSecurely({
       at: [{ host: '127.0.0.1', port: 0 }],
       maxConnections: 100,
-      memory: unbounded(),
       credentials: own,
       onBroken: () => undefined,
       handler: (incoming) => echo(incoming, seen),

@@ -6,7 +6,6 @@ import { listen } from '../../../src/http/server/listener.ts'
 import { chunked, mutated } from '../mutate.ts'
 import { readAnswer, readRequests, valuesOf, type Message } from '../reference/http1.ts'
 import { Finding, type Opening, type Outcome, type Target } from '../target.ts'
-import { unbounded } from '../../kit/listener.ts'
 
 const seeds = [
   'GET /api/v1/pods HTTP/1.1\r\nHost: hub\r\n\r\n',
@@ -49,7 +48,6 @@ export const listenerTarget: Opening = {
     const listener = await listen({
       at: [{ host: '127.0.0.1', port: 0 }],
       maxConnections: 100,
-      memory: unbounded(),
       onBroken: () => undefined,
       handler: (incoming) => echo(incoming, seen),
     })

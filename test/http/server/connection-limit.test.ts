@@ -157,20 +157,40 @@ void t.test('callers found to be one account are one caller', async (t) => {
   t.equal((await modest.write(get('/modest')).answer()).body, 'ok')
 })
 
-void t.test('an eighth of the connections is not for callers with tokens', async (t) => {
-  const listening = await startListener(t, byPath, { maxConnections: 16 })
-  for (let i = 0; i < 20; i++) await served(listening, '/greedy/hold')
-  const gone = (): number => listening.seen.filter(({ signal }) => signal.aborted).length
-  await until('six connections to be closed', () => gone() >= 6)
-  for (let i = 0; i < 2; i++) await served(listening, '/node/hold')
-  t.equal(gone(), 6, 'there is room for the node')
-  t.strictSame(
-    listening.seen.slice(-2).map(({ url, signal }) => [url, signal.aborted]),
-    [
-      ['/node/hold', false],
-      ['/node/hold', false],
-    ],
+void t.test('most connections are kept for proven callers', async (t) => {
+  const { dial, cuts } = await startListener(t, byPath, { maxConnections: 16, mostUnproven: 2 })
+  const known: Wire[] = []
+  for (let i = 0; i < 3; i++) {
+    const client = await dial()
+    await client.write(get('/someone')).answer()
+    known.push(client)
+  }
+  const strangers = [await dial(), await dial(), await dial()]
+  for (const client of strangers.slice(1)) await client.write(get()).answer()
+  t.equal(await strangers[0]?.rest(), '', 'the oldest on which none is proven')
+  for (const client of known)
+    t.equal((await client.write(get('/someone')).answer()).body, 'ok', 'is closed alone')
+  t.strictSame(cuts, ['full'])
+})
+
+void t.test('connections whose proof is withdrawn count as unproven', async (t) => {
+  const { dial, cuts } = await startListener(
+    t,
+    async (incoming) => {
+      incoming.onProven?.(holder('someone'))
+      if (incoming.url !== '/revoked') return wholeReply('ok')
+      incoming.onDisproven?.()
+      return refused
+    },
+    { maxConnections: 16, mostUnproven: 2 },
   )
+  const clients = [await dial(), await dial()]
+  for (const client of clients) await client.write(get()).answer()
+  clients.push(await dial())
+  await clients[2]?.write(get()).answer()
+  for (const client of clients) await client.write(get('/revoked')).answer()
+  t.equal(await clients[0]?.rest(), '')
+  t.strictSame(cuts, ['full'])
 })
 
 const [ownAddress] = Object.values(networkInterfaces())

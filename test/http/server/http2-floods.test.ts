@@ -10,7 +10,7 @@ import { listenSecurely } from '../../../src/http/server/listener.ts'
 import { floodOver, settingsFrames, startFlooded } from '../../kit/flooding.ts'
 import { frame, get, postFields } from '../../kit/http2-frames.ts'
 import { openStream } from '../../kit/http2.ts'
-import { unbounded, wholeReply } from '../../kit/listener.ts'
+import { wholeReply } from '../../kit/listener.ts'
 import { until } from '../../kit/until.ts'
 
 const hubs = await CertificateAuthority.create('hub')
@@ -43,7 +43,6 @@ for (const [name, nth, answered] of floods) {
       const listener = await listenSecurely({
         at: [{ host: '127.0.0.1', port: 0 }],
         maxConnections: 100,
-        memory: unbounded(),
         credentials: await hubs.issue({
           commonName: 'hub',
           usage: 'server',
@@ -78,14 +77,10 @@ for (const [name, nth, answered] of floods) {
 
 void t.test('a request that its client resets in the same read is not begun', async (t) => {
   const begun: string[] = []
-  const { dial } = await startFlooded(
-    t,
-    ({ url }) => {
-      begun.push(url)
-      return new Promise(() => undefined)
-    },
-    { limitBytes: 64 * 1024 * 1024 },
-  )
+  const { dial } = await startFlooded(t, ({ url }) => {
+    begun.push(url)
+    return new Promise(() => undefined)
+  })
   const reset = (stream: number): Buffer =>
     Buffer.concat([get(stream), frame(3, 0, stream, cancel)])
   const wire = await dial()
@@ -95,9 +90,7 @@ void t.test('a request that its client resets in the same read is not begun', as
 })
 
 void t.test('a client whose requests are answered goes on, though never proven', async (t) => {
-  const { listener, ca } = await startFlooded(t, async () => wholeReply('ok'), {
-    limitBytes: 64 * 1024 * 1024,
-  })
+  const { listener, ca } = await startFlooded(t, async () => wholeReply('ok'))
   const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca })
   t.teardown(() => session.destroy())
   const bodies = new Set<string>()

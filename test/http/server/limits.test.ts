@@ -17,7 +17,7 @@ import { nodeIdentity } from '../../../src/api/request/identity.ts'
 import { limits } from '../../../src/http/server/limits.ts'
 import { listen, listenSecurely } from '../../../src/http/server/listener.ts'
 import { field, frame, get as whole, getFields, preface } from '../../kit/http2-frames.ts'
-import { scriptedReply, get, wholeReply, unbounded } from '../../kit/listener.ts'
+import { scriptedReply, get, wholeReply } from '../../kit/listener.ts'
 import { setClock } from '../../kit/set-clock.ts'
 import { until } from '../../kit/until.ts'
 import { dial, Wire } from '../../kit/wire/wire.ts'
@@ -49,7 +49,6 @@ async function starting(
   const options = {
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
-    memory: unbounded(),
     onBroken: () => undefined,
     handler,
   }

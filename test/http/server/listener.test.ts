@@ -1,14 +1,7 @@
 import t from 'tap'
 import type { BytesReply, WireReply } from '../../../src/http/exchange/exchange.ts'
 import { listen } from '../../../src/http/server/listener.ts'
-import {
-  scriptedReply,
-  get,
-  wholeReply,
-  startListener,
-  upgrading,
-  unbounded,
-} from '../../kit/listener.ts'
+import { scriptedReply, get, wholeReply, startListener, upgrading } from '../../kit/listener.ts'
 import { until } from '../../kit/until.ts'
 
 void t.test('a port that is taken is an error', async (t) => {
@@ -18,7 +11,6 @@ void t.test('a port that is taken is an error', async (t) => {
       at: [{ host: '127.0.0.1', port: listener.port }],
       handler: async () => wholeReply('ok'),
       maxConnections: 1,
-      memory: unbounded(),
       onBroken: () => undefined,
     }),
     { code: 'EADDRINUSE' },

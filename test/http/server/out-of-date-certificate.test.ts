@@ -21,7 +21,7 @@ import {
   validityOf,
   type CertificateDescription,
 } from '../../kit/certificates.ts'
-import { get, unbounded, wholeReply } from '../../kit/listener.ts'
+import { get, wholeReply } from '../../kit/listener.ts'
 import { setClock } from '../../kit/set-clock.ts'
 import { Wire, type Teardown } from '../../kit/wire/wire.ts'
 
@@ -70,7 +70,6 @@ async function listening(
   const listener = await listenSecurely({
     at: [{ host, port: 0 }],
     maxConnections: 100,
-    memory: unbounded(),
     credentials: credentials(authorities),
     onBroken: () => undefined,
     handler: async ({ peer, url }) => {

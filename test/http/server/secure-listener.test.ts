@@ -27,7 +27,6 @@ import {
   provenAs,
   wholeReply,
   textOf,
-  unbounded,
   upgrading,
 } from '../../kit/listener.ts'
 import { setClock } from '../../kit/set-clock.ts'
@@ -70,7 +69,6 @@ async function listening(
   const listener = await listenSecurely({
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
-    memory: unbounded(),
     credentials: await serving(),
     onBroken: (cause) => broken.push(cause),
     handler: (incoming) => {

@@ -50,7 +50,7 @@ const listeners: Readonly<
   'of a proven caller over HTTP/2 2 minutes': [
     120_000,
     async (t) => {
-      const { dial, cuts } = await startFlooded(t, provenAs(endless), { limitBytes: 64 << 20 })
+      const { dial, cuts } = await startFlooded(t, provenAs(endless))
       const client = await dial()
       const waiting = once(written, 'full')
       client.write(getOver2(1))

@@ -10,7 +10,7 @@ import { listenSecurely } from '../../../src/http/server/listener.ts'
 import { listReply } from '../../../src/hub/answers/replies.ts'
 import { withEncoding } from '../../../src/hub/pipeline/encoding.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
-import { provenAs, startListener, unbounded } from '../../kit/listener.ts'
+import { provenAs, startListener } from '../../kit/listener.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
 /** Values of one letter and of different lengths. */
@@ -71,7 +71,6 @@ async function overHttp2(t: Teardown): Promise<(path: string) => Promise<Readabl
   const listener = await listenSecurely({
     at: [{ host: '127.0.0.1', port: 0 }],
     maxConnections: 100,
-    memory: unbounded(),
     credentials: { ...issued, clientCa: authority.certificate },
     onBroken: () => undefined,
     handler,

@@ -6,7 +6,6 @@ import { SlowWatches } from '../../../src/hub/pipeline/slow-watches.ts'
 import { listen } from '../../../src/http/server/listener.ts'
 import { Client } from '../../kit/client.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
-import { unbounded } from '../../kit/listener.ts'
 
 const megabyte = 1024 * 1024
 
@@ -32,7 +31,6 @@ void t.test(
     const listener = await listen({
       at: [{ host: '127.0.0.1', port: 0 }],
       maxConnections: 100,
-      memory: unbounded(),
       onBroken: () => undefined,
       handler: (incoming) => serve({ ...exchangeOf(incoming.url), ...incoming }),
     })

@@ -21,7 +21,6 @@ import { listen, listenSecurely } from '../../../src/http/server/listener.ts'
 import { rawUpstream, type RawUpstream } from '../../kit/wire/upstream.ts'
 import { dial, Wire, type Teardown } from '../../kit/wire/wire.ts'
 import { patientRules, Probes } from './probes.ts'
-import { unbounded } from '../../kit/listener.ts'
 
 /** What may be repeated, and what may not. */
 export const get = 'GET /api/v1/pods HTTP/1.1\r\nHost: hub\r\n\r\n'
@@ -109,7 +108,6 @@ export async function relay(
     at: [{ host: '127.0.0.1', port: 0 }],
     handler,
     maxConnections: 100,
-    memory: unbounded(),
     onBroken: (cause: unknown) => broken.push(cause),
   }
   const serving = await authority.issue({ commonName: 'hub', usage: 'server' })
