@@ -89,7 +89,6 @@ const valuesOf: Readonly<Record<string, string>> = {
   part: parts.join('|'),
   unit: [...unitNames, dummyUnitName].join('|'),
   admission: admissions.join('|'),
-  'offline-authorization': options['offline-authorization'].type.placeholder,
 }
 
 /** Prints YAML for `kubectl apply`, or for a kubelet's manifest folder. */
@@ -144,8 +143,6 @@ export const manifests: Command = {
         Its key, for kubeconfig. Default: the file of the certificate.
   --pool-scope-resources GROUP/VERSION/RESOURCE,...
         What the hubs are started with, for rbac: a hub shares only what nodes may read whole.
-  --offline-authorization off|decisions|rbac
-        What the hubs are started with, for rbac: with rbac nodes may read Roles and their bindings.
   --admission webhooks|policies
         What admits nodes and pods, for cluster: webhooks that nodehub cluster serves (Kubernetes
         ${policyKinds.validating.since} or later), or policies of the API server (${policyKinds.mutating.since} or later). Default: webhooks.
@@ -182,6 +179,7 @@ export const manifests: Command = {
     const part = parts.find((part) => part === values.part)
     if (mistakes.length > 0 || part === undefined) return refuse(terminal, 'manifests', mistakes)
     terminal.out(manifest(part, values, adoptFlags))
+    if (values['offline-authorization'] !== undefined) terminal.err(formerFlagNote)
     if (part === 'cluster' && values.admission === 'policies') terminal.err(policiesNote)
     return 0
   },
@@ -191,6 +189,9 @@ export const manifests: Command = {
 const policiesNote = `nodehub manifests: these policies take API servers of Kubernetes ${policyKinds.mutating.since} or later: older ones serve no ${policyKinds.mutating.kind} v1, and
 kubectl apply would leave nodes and pods without admission there; print --admission=webhooks for those
 `
+
+const formerFlagNote =
+  'nodehub manifests: --offline-authorization has no effect any more: hubs read no Roles and bindings\n'
 
 type FlagValues = ReturnType<typeof parsed>['values']
 
@@ -324,13 +325,7 @@ function manifest(part: Part, values: FlagValues, adoptFlags: readonly string[])
     case 'kubeconfig':
       return yaml(kubeletKubeconfig(kubeconfigOptions(values)))
     case 'rbac':
-      return rbac(
-        sharedBesides(values['pool-scope-resources']),
-        namespace,
-        values['offline-authorization'] === 'rbac',
-      )
-        .map(yaml)
-        .join('---\n')
+      return rbac(sharedBesides(values['pool-scope-resources']), namespace).map(yaml).join('---\n')
     case 'cluster':
       return clusterManifests({
         name: 'nodehub-cluster',
@@ -436,13 +431,9 @@ function sharedBesides(text = ''): readonly GVR[] {
  * without credentials use it through the hub, and a kube-proxy also reads EndpointSlices. Resources
  * that hubs share they must list and watch whole. Filters read the node's own NodePool by name and
  * its NodeBuckets by label, which differ between nodes: no rule can name them. The hubs' ConfigMap
- * has one name. `readsPolicies`: hubs decide by the cluster's policies offline.
+ * has one name.
  */
-const rbac = (
-  besides: readonly GVR[],
-  namespace: string,
-  readsPolicies: boolean,
-): readonly object[] => [
+const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => [
   {
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRole',
@@ -460,15 +451,6 @@ const rbac = (
         resources: [nodePools.resource, nodeBuckets.resource],
         verbs: ['get', 'list', 'watch'],
       },
-      ...(readsPolicies
-        ? [
-            {
-              apiGroups: ['rbac.authorization.k8s.io'],
-              resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'],
-              verbs: ['get', 'list', 'watch'],
-            },
-          ]
-        : []),
     ],
   },
   {

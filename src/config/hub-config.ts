@@ -64,8 +64,6 @@ export interface StartConfig {
   /** `undefined`: the limit of the process's control group. */
   readonly memoryLimitBytes: number | undefined
   readonly minRequestTimeoutMs: number
-  /** What answers access reviews offline, and what authorizes answers from the cache. */
-  readonly offlineAuthorization: Values['offline-authorization']
   /** Where traces are exported; `undefined`: no request is traced. */
   readonly tracing: TracingConfig | undefined
 }
@@ -191,7 +189,6 @@ export function startConfigOf(
     },
     memoryLimitBytes: bytesOf(values['memory-limit']),
     minRequestTimeoutMs: values['min-request-timeout'],
-    offlineAuthorization: values['offline-authorization'],
     tracing: tracingOf(values),
   })
 }

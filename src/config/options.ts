@@ -11,6 +11,7 @@ import {
 import { bootstrapToken, publicKeyHash } from './bootstrap.ts'
 import { credentialName, program } from './store-key.ts'
 import * as is from './value.ts'
+import { former } from './former-options.ts'
 import { yurthubOptions } from './yurthub-options.ts'
 
 /**
@@ -382,12 +383,6 @@ export const options = {
     default: 1_800_000,
     defaultShown: '30m',
   }),
-  'offline-authorization': option({
-    type: is.oneOf(['off', 'decisions', 'rbac']),
-    group: 'Cache',
-    help: "What answers SubjectAccessReviews and TokenReviews offline. off: nothing, they are refused; decisions: the last answer of an API server to the same question of the same caller; rbac: the cluster's Roles and bindings, which the node must be allowed to read, and without them the last answer. It also decides whether a caller other than the node may have an answer from the cache: with decisions unless an API server has denied that since, with rbac by these policies.",
-    default: 'decisions',
-  }),
   'enable-resource-filter': option({
     type: is.boolean,
     group: 'Filters',
@@ -479,6 +474,11 @@ export const options = {
     help: 'Print the version and do nothing else.',
     default: false,
   }),
+  'offline-authorization': former(
+    is.oneOf(['off', 'decisions', 'rbac']),
+    'What decided offline about rights and tokens.',
+    'the last decisions of API servers decide, as with decisions',
+  ),
   ...yurthubOptions,
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 

@@ -17,7 +17,7 @@ import type { Judgement } from './filter/host-network/judgement.ts'
 import type { PodFacts } from './filter/host-network/pod-facts.ts'
 import type { AcceptedWrite, CollectionKey } from './store/store.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
-import { clusterPoliciesOf, recordedDecisionsOf } from './wiring/authorization.ts'
+import { recordedDecisionsOf } from './wiring/authorization.ts'
 import { Boot, recordedSchemasOf } from './wiring/boot.ts'
 import { HubConfigMap } from './wiring/config-map.ts'
 import { cloudOf, reconfigureCloud } from './wiring/cloud.ts'
@@ -50,7 +50,6 @@ import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
 import { NodePods } from './wiring/node-pods.ts'
-import { PolicyInformers } from './wiring/policies.ts'
 import { noteWrite, podWrites, portLedgerOf } from './wiring/port-ledger.ts'
 import { PropagationReports } from './wiring/propagation-reports.ts'
 import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
@@ -294,7 +293,6 @@ export async function startHub(
   const owners = new SocketOwners()
   const recorded = new RecordedComponents(live)
   const decisions = unshared.use(recordedDecisionsOf(config, { access, store, log }))
-  const policies = unshared.use(clusterPoliciesOf(config, { access, store, references, log }))
   const path = cloudPath({
     config,
     live,
@@ -304,7 +302,6 @@ export async function startHub(
     clusterKeys,
     access,
     decisions,
-    policies,
     keys,
     recorded,
     filters,
@@ -317,8 +314,6 @@ export async function startHub(
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'true' }, shared.bytes))
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
   const { own: dispatch, sharing } = path
-  const policyInformers =
-    policies && unshared.use(new PolicyInformers(policies, { cloud, dispatch, log }))
   const readers = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
   // Before the stored inputs are known, by which the ledger decides on the stored pods.
   unshared.use(
@@ -431,7 +426,6 @@ export async function startHub(
     ...configMap.verboseLines(),
     ...inputs.verboseLines(),
     ...filters.verboseLines(),
-    ...(policies?.verboseLines() ?? []),
     boot.verboseLine(),
     ...(requested ? [servingLine(requested)] : []),
     ...(dummy ? [dummy.verboseLine()] : []),
@@ -532,7 +526,6 @@ export async function startHub(
       filters.reconfigure(next)
       shared.rescope()
       inputs.reconfigure()
-      policyInformers?.reconfigure()
       learnPool()
       configMap.reconfigure()
       reconfigureCloud(cloud, next)

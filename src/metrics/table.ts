@@ -355,7 +355,7 @@ export const metricTable = {
   offlineDecisions: {
     name: 'nodehub_offline_decisions_total',
     type: 'counter',
-    help: 'Decisions of the hub about rights and tokens (--offline-authorization), by kind: review, the answer to an access review or token review; request, whether a caller may have an answer from the cache. By result: allowed, denied, or unknown, which is answered 503.',
+    help: 'Decisions of the hub about rights and tokens, by kind: review, the answer to an access review or token review; request, whether a caller may have an answer from the cache. By result: allowed, denied, or unknown, which is answered 503.',
     labels: ['kind', 'result'],
     initialValues: { kind: ['review', 'request'], result: ['allowed', 'denied', 'unknown'] },
   },

@@ -487,16 +487,9 @@ void t.test('RBAC lets nodes list and watch all that hubs share', async (t) => {
     { apiGroups: ['apps'], resources: ['daemonsets'], verbs },
     nodePools,
   ])
-  t.strictSame(await rulesOf(' --offline-authorization=decisions'), [...always, nodePools])
-  t.strictSame(await rulesOf(' --offline-authorization=rbac'), [
-    ...always,
-    nodePools,
-    {
-      apiGroups: ['rbac.authorization.k8s.io'],
-      resources: ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings'],
-      verbs,
-    },
-  ])
+  t.strictSame(await rulesOf(' --offline-authorization=rbac'), [...always, nodePools])
+  const former = await nodehub('manifests --part=rbac --offline-authorization=rbac')
+  t.match(former.err, '--offline-authorization has no effect any more')
   const { err } = await nodehub('manifests --part=rbac --pool-scope-resources=configmaps')
   t.match(err, /is not group\/version\/resource/)
 })

@@ -15,7 +15,7 @@ import {
   type CloudServer,
 } from '../kit/cloud.ts'
 import { dial } from '../kit/wire/wire.ts'
-import { goOffline, startChildHub, startCloud, startTestHub, TestHub } from '../kit/hub.ts'
+import { goOffline, startChildHub, startCloud, startTestHub } from '../kit/hub.ts'
 
 const namespaced = '/api/v1/namespaces/default/configmaps'
 const everywhere = '/api/v1/configmaps'
@@ -338,22 +338,6 @@ void t.test('a review counts whichever program has requested it', async (t) => {
   t.strictSame(await statuses(robot(), allServices), [403])
 })
 
-void t.test('a denial observed with rbac counts once the hub has decisions again', async (t) => {
-  const all = '--cache-components=*'
-  const { cloud, hub, robot, deny } = await withRobot(t, [all, '--offline-authorization=rbac'])
-  t.strictSame(await statuses(robot(), one), [200])
-  deny(isOf)
-  t.strictSame(await statuses(robot(), one), [403])
-  const token = await cloud.accountToken('robot')
-  await hub.stop()
-  await cloud.unplug()
-  const again = new TestHub(hub.rootDir, { upstreams: [cloud], flags: [all] })
-  t.teardown(() => again.stop())
-  await again.start()
-  await again.offline()
-  t.strictSame(await statuses(again.as('robot', { token }), one), [403])
-})
-
 void t.test('a permission lost on the way to the disk overrules no denial', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   cloud.sandbox.create(services, service('web', '10.96.0.9'))
@@ -427,16 +411,4 @@ void t.test('decisions that cannot be read count as none', async (t) => {
     await hub.offline()
     t.equal((await robot().get(one)).status, 200, text)
   }
-})
-
-void t.test('with off no denial is remembered', async (t) => {
-  const { cloud, hub, robot, deny } = await withRobot(t, [
-    '--cache-components=*',
-    '--offline-authorization=off',
-  ])
-  t.equal((await robot().get(one)).status, 200)
-  deny(isOf)
-  t.equal((await robot().get(one)).status, 403)
-  await goOffline(cloud, hub)
-  t.equal((await robot().get(one)).status, 200)
 })

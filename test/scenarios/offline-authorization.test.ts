@@ -3,12 +3,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
-import { bindingTo, roleOf } from '../hub/authorization/policies.ts'
 import { at, objectOf, type Answer, type Client } from '../kit/client.ts'
-import { configMaps, serviceAccounts } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
-import { createPolicies, defineRbacKinds, policyResource } from '../kit/policy-kinds.ts'
-import { until } from '../kit/until.ts'
 
 const authorization = '/apis/authorization.k8s.io/v1'
 const tokenReviews = '/apis/authentication.k8s.io/v1/tokenreviews'
@@ -190,183 +186,13 @@ void t.test('a malformed review is refused offline, and proves nothing', async (
   t.equal((await send(JSON.stringify(known))).status, 201)
 })
 
-void t.test('with off no review is answered offline', async (t) => {
+void t.test('the former --offline-authorization=off has no effect: records decide', async (t) => {
   const cloud = await startCloud(t)
   const flags = ['--offline-authorization=off']
   const hub = await startTestHub(t, { upstreams: [cloud], flags })
   await hub.online()
   t.equal((await ask(hub.as('kubelet'), metrics('jane'))).status, 201)
-  t.equal(await hub.metric('nodehub_recorded_total{kind="review"}'), 0)
   await cloud.unplug()
   await hub.offline()
-  t.equal((await ask(hub.as('kubelet'), metrics('jane'))).status, 503)
-})
-
-const reads = (...resources: readonly string[]) => ({
-  verbs: ['get', 'list', 'watch'],
-  apiGroups: [''],
-  resources,
-})
-
-const account = [{ kind: 'ServiceAccount', name: 'robot', namespace: 'default' }]
-const binding = bindingTo('readers', { kind: 'Role', name: 'reader' }, account, 'default')
-
-/** Resolves when the hub watches Roles, ClusterRoles and the bindings of both. */
-const arePoliciesWatched = ({ sandbox }: CloudServer): Promise<void> =>
-  sandbox.untilWatches(4, ({ path }) => path.includes('/rbac.authorization.k8s.io/'))
-
-/** A hub with `rbac`, a pod's client with the token of an account, and the policies about it. */
-async function withPolicies(t: Parameters<typeof startCloud>[0]) {
-  const cloud = await startCloud(t)
-  const { sandbox } = cloud
-  defineRbacKinds(sandbox)
-  sandbox.create(serviceAccounts, { metadata: { name: 'robot', namespace: 'default' } })
-  for (const name of ['a', 'b']) {
-    sandbox.create(configMaps, { metadata: { name, namespace: 'default' } })
-  }
-  createPolicies(sandbox, roleOf('reader', [reads('configmaps')], 'default'), binding)
-  const hub = await startTestHub(t, {
-    upstreams: [cloud],
-    flags: ['--offline-authorization=rbac', '--cache-components=*'],
-  })
-  await hub.online()
-  const token = await cloud.accountToken('robot')
-  await arePoliciesWatched(cloud)
-  return { cloud, hub, robot: () => hub.as('robot', { token }) }
-}
-
-const configMap = '/api/v1/namespaces/default/configmaps/a'
-const secrets = '/api/v1/namespaces/default/secrets'
-
-void t.test('with rbac the cluster’s policies decide about what is cached', async (t) => {
-  const { cloud, hub, robot } = await withPolicies(t)
-  for (const path of [configMap, secrets, '/version']) {
-    t.equal((await robot().get(path)).status, 200, path)
-  }
-  await cutOff(cloud, hub)
-
-  await t.test('requests that they allow are answered', async (t) => {
-    const answer = await robot().get(configMap)
-    t.equal(answer.status, 200)
-    t.equal(await hub.metric(decisions('request', 'allowed')), 1)
-  })
-
-  await t.test('requests that they do not allow are refused as by an API server', async (t) => {
-    const answer = await robot().get(secrets)
-    t.equal(answer.status, 403)
-    t.match(objectOf(answer), {
-      reason: 'Forbidden',
-      message:
-        'secrets is forbidden: User "system:serviceaccount:default:robot" cannot list resource "secrets" in API group "" in the namespace "default"',
-    })
-    t.equal((await robot().get('/version')).status, 403)
-    t.equal(await hub.metric(decisions('request', 'denied')), 2)
-  })
-
-  await t.test('the node is given what it was given before', async (t) => {
-    t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 503, 'never read')
-    t.equal(await hub.metric(decisions('request', 'denied')), 2)
-  })
-})
-
-void t.test('with rbac reviews are answered by the policies', async (t) => {
-  const { cloud, hub, robot } = await withPolicies(t)
-  const user = 'system:serviceaccount:default:robot'
-  const may = (resource: string, namespace = 'default'): JsonObject => ({
-    user,
-    resourceAttributes: { verb: 'get', resource, namespace, name: 'a' },
-  })
-  t.equal((await robot().get(configMap)).status, 200, 'its token is known')
-  // The API server in memory allows everything.
-  t.equal(at(objectOf(await ask(hub.as('kubelet'), may('secrets'))), 'status', 'allowed'), true)
-  await cutOff(cloud, hub)
-  const allowed = async (spec: JsonObject): Promise<unknown> => {
-    const answer = await ask(hub.as('kubelet'), spec)
-    t.equal(answer.status, 201)
-    t.match(answer.headers.age, /^\d+$/)
-    return at(objectOf(answer), 'status', 'allowed')
-  }
-  t.equal(await allowed(may('configmaps')), true, 'never reviewed before')
-  t.equal(await allowed(may('configmaps', 'other')), false)
-  t.equal(await allowed(may('secrets')), false, 'the policies are newer than the last answer')
-  t.equal(await allowed({ ...may('secrets'), groups: ['system:masters'] }), true)
-  t.equal((await ask(robot(), may('configmaps'))).status, 403, 'it may not ask')
-  const node = { user: 'system:node:edge-2', groups: ['system:nodes'] }
-  const unknown = { ...may('configmaps'), condition: 'at night' }
-  t.equal((await ask(hub.as('kubelet'), unknown)).status, 503, 'a part of it is not known')
-  const another = {
-    ...node,
-    resourceAttributes: { verb: 'get', resource: 'secrets', namespace: 'a', name: 'b' },
-  }
-  t.equal((await ask(hub.as('kubelet'), another)).status, 503, 'another node’s pods are not known')
-})
-
-void t.test('with rbac a permission withdrawn online is gone offline', async (t) => {
-  const { cloud, hub, robot } = await withPolicies(t)
-  t.equal((await robot().get(configMap)).status, 200)
-  cloud.sandbox.delete(policyResource('RoleBinding'), 'readers', 'default')
-  const kind = 'nodehub_recorded_total{kind="watch"}'
-  await until('the recorded deletion', async () => (await hub.metric(kind)) > 0)
-  await cloud.unplug()
-  await hub.offline()
-  t.equal((await robot().get(configMap)).status, 403)
-})
-
-void t.test('with rbac policies that API servers no longer show decide nothing', async (t) => {
-  const { cloud, hub, robot } = await withPolicies(t)
-  t.equal((await robot().get(configMap)).status, 200)
-  const isPolicies = (group?: string): boolean => group === 'rbac.authorization.k8s.io'
-  cloud.sandbox.authorize(({ group }) => !isPolicies(group))
-  await hub.restart()
-  await hub.online()
-  await hub.logged('--offline-authorization=rbac cannot read')
-  await cloud.unplug()
-  await hub.offline()
-  t.equal((await robot().get(configMap)).status, 503)
-  await hub.restart()
-  await hub.offline()
-  t.equal((await robot().get(configMap)).status, 503, 'nor after a restart')
-  cloud.sandbox.authorize(() => true)
-  await cloud.plug()
-  await hub.online()
-  await until('policies that are shown again', async () => {
-    const { body } = await hub.ops.get('/readyz?verbose')
-    return !body.toString().includes('--offline-authorization')
-  })
-  await arePoliciesWatched(cloud)
-  await cloud.unplug()
-  await hub.offline()
-  t.equal((await robot().get(configMap)).status, 200)
-})
-
-void t.test('with rbac nothing is allowed by policies that were never read', async (t) => {
-  const cloud = await startCloud(t, {
-    authorizer: ({ group }) => group !== 'rbac.authorization.k8s.io',
-  })
-  defineRbacKinds(cloud.sandbox)
-  cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
-  const hub = await startTestHub(t, {
-    upstreams: [cloud],
-    flags: ['--offline-authorization=rbac', '--cache-components=*'],
-  })
-  await hub.online()
-  const token = cloud.sandbox.token('jane')
-  const jane = (): Client => hub.as('kubectl', { token })
-  t.equal((await jane().get(configMap)).status, 200)
-  t.equal((await hub.as('kubelet').get(configMap)).status, 200)
   t.equal((await ask(hub.as('kubelet'), metrics('jane'))).status, 201)
-  await hub.logged('--offline-authorization=rbac cannot read')
-  const { body } = await hub.ops.get('/readyz?verbose')
-  t.match(
-    body.toString(),
-    /\[ \]--offline-authorization=rbac cannot read roles\.rbac\.authorization\.k8s\.io \(403\)/,
-  )
-  await cloud.unplug()
-  await hub.offline()
-  const refused = await jane().get(configMap)
-  t.equal(refused.status, 503)
-  t.match(objectOf(refused), { message: /it is not known whether this is allowed/ })
-  t.equal(await hub.metric(decisions('request', 'unknown')), 1)
-  t.equal((await hub.as('kubelet').get(configMap)).status, 200, 'the node reads what it read')
-  t.equal((await ask(hub.as('kubelet'), metrics('jane'))).status, 201, 'as it was last answered')
 })

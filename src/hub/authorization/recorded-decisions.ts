@@ -333,7 +333,6 @@ const wholeOf = (group: string, resource: string): Omit<ResourceAttributes, 'ver
   subresource: '',
   namespace: '',
   name: '',
-  fieldSelector: [],
 })
 
 const isOfCollection = ({ verb }: Attributes): boolean => verb === 'list' || verb === 'watch'

@@ -1,11 +1,6 @@
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { forbidden, type Status } from '../../api/kube/status.ts'
-import {
-  MalformedSelector,
-  parseFieldSelector,
-  type FieldSelector,
-} from '../../api/kube/selectors.ts'
 import { namedBySelector, type ResourceRequest } from '../../api/request/request-info.ts'
 import { accountOf, nodeIdentity, type Identity } from '../../api/request/identity.ts'
 import type { Attributes, UserInfo } from './attributes.ts'
@@ -54,22 +49,11 @@ export function attributesOf({ info }: Pick<Exchange, 'info'>): Attributes {
     // A namespace is in itself, where the path names it.
     namespace: info.namespace ?? (resource === 'namespaces' ? (info.name ?? '') : ''),
     name,
-    fieldSelector: isCollection(info) ? fieldSelectorOf(info) : [],
   }
 }
 
 const isCollection = ({ verb }: ResourceRequest): boolean =>
   verb === 'list' || verb === 'watch' || verb === 'deletecollection'
-
-/** The API server gives its authorizers no selector that it cannot parse. */
-function fieldSelectorOf({ query }: ResourceRequest): FieldSelector {
-  try {
-    return parseFieldSelector(query.get('fieldSelector') ?? '')
-  } catch (error) {
-    if (error instanceof MalformedSelector) return []
-    throw error
-  }
-}
 
 /**
  * The 403 of an API server (apiserver pkg/endpoints/handlers/responsewriters/errors.go); `reason`

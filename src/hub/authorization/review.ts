@@ -1,10 +1,4 @@
 import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import {
-  MalformedSelector,
-  parseFieldSelector,
-  type FieldRequirement,
-  type FieldSelector,
-} from '../../api/kube/selectors.ts'
 import type { Attributes, UserInfo } from './attributes.ts'
 
 /** The question of an access review. */
@@ -54,14 +48,12 @@ function attributesIn(spec: JsonObject): Attributes | undefined {
     text('namespace'),
     text('name'),
   ]
-  const fieldSelector = fieldSelectorIn(members['fieldSelector'] ?? undefined)
   if (
     group === undefined ||
     name === undefined ||
     subresource === undefined ||
     namespace === undefined ||
-    object === undefined ||
-    fieldSelector === undefined
+    object === undefined
   )
     return undefined
   return {
@@ -72,41 +64,7 @@ function attributesIn(spec: JsonObject): Attributes | undefined {
     subresource,
     namespace,
     name: object,
-    fieldSelector,
   }
-}
-
-/**
- * The requirements of the selector that the API server knows: it authorizes as if there were no
- * others. `undefined` for a selector that it refuses.
- */
-function fieldSelectorIn(selector: Json | undefined): FieldSelector | undefined {
-  if (selector === undefined) return []
-  if (!isObject(selector)) return undefined
-  const raw = selector['rawSelector'] ?? ''
-  const requirements = selector['requirements'] ?? []
-  if (typeof raw !== 'string' || !isList(requirements)) return undefined
-  if ((raw === '') === (requirements.length === 0)) return undefined
-  if (raw !== '') return parsed(raw)
-  return requirements.flatMap((requirement) => equality(requirement) ?? [])
-}
-
-function parsed(raw: string): FieldSelector {
-  try {
-    return parseFieldSelector(raw)
-  } catch (error) {
-    if (error instanceof MalformedSelector) return []
-    throw error
-  }
-}
-
-function equality(requirement: Json): FieldRequirement | undefined {
-  if (!isObject(requirement)) return undefined
-  const { key, operator, values } = requirement
-  if (typeof key !== 'string' || operator !== 'In' || !isList(values)) return undefined
-  const [value, ...others] = values
-  if (typeof value !== 'string' || others.length > 0) return undefined
-  return { field: key, operator: '=', value }
 }
 
 const isTexts = (value: Json): value is readonly string[] =>

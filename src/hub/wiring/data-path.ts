@@ -15,6 +15,7 @@ import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
+import { OfflineAuthorization } from '../authorization/offline-authorization.ts'
 import type { RecordedDecisions } from '../authorization/recorded-decisions.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { NodeEvents } from '../answers/node-events.ts'
@@ -50,8 +51,6 @@ import type { RecordedComponents } from './recorded-components.ts'
 import { UnrecordedPrograms } from './unrecorded-programs.ts'
 import { sharedCachersOf, sharedRecordsOf } from './shared-cachers.ts'
 import { logUnexpected } from './log-failure.ts'
-import { offlineAuthorizationOf } from './authorization.ts'
-import type { ClusterPolicies } from './policies.ts'
 import { Recorder } from '../cache/recorder.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
@@ -68,9 +67,7 @@ interface CloudPathParts {
   /** Which callers may read whole collections. */
   readonly access: AccessReviews
   /** `undefined`: none are kept. */
-  readonly decisions: RecordedDecisions | undefined
-  /** `undefined` where no policies are read. */
-  readonly policies: ClusterPolicies | undefined
+  readonly decisions: RecordedDecisions
   /** Keys the hash under which reviews are recorded. */
   readonly keys: NodeKeys
   readonly recorded: RecordedComponents
@@ -120,25 +117,24 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     memoryLimitBytes: memoryLimit(config),
     onShed: countingShed(metrics),
   })
-  const { decisions, policies } = parts
+  const { decisions } = parts
   const reviews = new RecordedReviews(store, parts.keys.tokens.reveal(), (...answered) =>
-    decisions?.onReview(...answered),
+    decisions.onReview(...answered),
   )
   const upgrade = reportingUpgrades(upgrader(cloud, connections))
-  const authorization = offlineAuthorizationOf({
-    config,
-    store,
-    reviews,
+  const authorization = new OfflineAuthorization({
+    nodeName,
+    recorded: reviews,
     decisions,
-    policies,
-    metrics,
+    store,
+    onDecision: (kind, result) => metrics.offlineDecisions.add({ kind, result }),
   })
   const events = new NodeEvents(() => (cloud.online === false ? cloud.since : now()))
   const recorder = recorderOf(parts, { reviews, events, onUnpacked })
   const ownUpstream: UpstreamPathParts = {
     forward,
     // Only callers' requests upgrade.
-    upgrade: decisions?.heedingUpgrades(upgrade) ?? upgrade,
+    upgrade: decisions.heedingUpgrades(upgrade),
     recorder,
     store,
     onOutcome: (origin, outcome, ms) => {
@@ -149,7 +145,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const records = sharedRecordsOf({ live, store, access, decisions })
   const callersUpstream: UpstreamPathParts = {
     ...ownUpstream,
-    forward: decisions?.heeding(clients.forward) ?? clients.forward,
+    forward: decisions.heeding(clients.forward),
     sharedRecords: records,
   }
   const upstream = upstreamHandlers(callersUpstream)
@@ -200,7 +196,7 @@ interface Recordings {
  * and those of shared collections.
  */
 function recorderOf(
-  { config, store, recorded, filters, metrics, log }: CloudPathParts,
+  { store, recorded, filters, metrics, log }: CloudPathParts,
   { reviews, events, onUnpacked }: Recordings,
 ): Recorder {
   const unrecorded = new UnrecordedPrograms(log)
@@ -210,7 +206,7 @@ function recorderOf(
       isRecorded: (exchange) => {
         const { component, info } = exchange
         // What is denied to a caller counts, whichever program has requested the review.
-        if (isReview(info)) return config.offlineAuthorization !== 'off'
+        if (isReview(info)) return true
         // The hub reads its own answers through the recorder.
         if (exchange.identity === sharedIdentity || component === ownComponent) return true
         if (recorded.has(component) || filters.actOn(exchange)) return true

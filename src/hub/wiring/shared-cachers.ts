@@ -48,7 +48,7 @@ interface RecordsDependencies {
   readonly live: () => LiveConfig
   readonly store: ObjectStore
   readonly access: AccessReviews
-  readonly decisions: RecordedDecisions | undefined
+  readonly decisions: RecordedDecisions
 }
 
 export const sharedRecordsOf = ({
@@ -60,8 +60,7 @@ export const sharedRecordsOf = ({
   new SharedRecords({
     store,
     access,
-    isWithdrawn: (exchange) =>
-      exchange.credential === 'caller' && decisions?.refusesWhole(exchange) === true,
+    isWithdrawn: (exchange) => exchange.credential === 'caller' && decisions.refusesWhole(exchange),
     scope: () => live().poolScopeResources,
   })
 

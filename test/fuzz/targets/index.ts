@@ -4,8 +4,8 @@ import { http2Target } from './http2.ts'
 import { listenerTarget } from './listener.ts'
 import { listTargets } from './lists.ts'
 import { objectTargets } from './objects.ts'
-import { policyTargets } from './policies.ts'
 import { requestTargets } from './requests.ts'
+import { reviewTarget } from './reviews.ts'
 import { signingRequestTarget } from './signing-requests.ts'
 import { tokenTargets } from './tokens.ts'
 import { upstreamTarget } from './upstream.ts'
@@ -17,7 +17,7 @@ export const targets: readonly Opening[] = [
   ...watchTargets,
   ...objectTargets,
   ...requestTargets,
-  ...policyTargets,
+  reviewTarget,
   signingRequestTarget,
   ...bootstrapTargets,
   ...tokenTargets,
