@@ -17,7 +17,6 @@ import {
   readClusterConfig,
   readExitPlanConfig,
   readGiveBackConfig,
-  readUpgradeConfig,
 } from '../src/config/cluster-config.ts'
 import { readConfig } from '../src/config/config.ts'
 import { readNodeFile } from './kit/node-files.ts'
@@ -153,11 +152,9 @@ void t.test('every command that a document shows is understood', async (t) => {
           ? readCheckConfig({ ...sources, argv: flags })
           : word === 'exit-plan'
             ? readExitPlanConfig({ ...sources, argv: flags })
-            : word === 'upgrade'
-              ? readUpgradeConfig({ ...sources, argv: flags })
-              : word === 'give-back'
-                ? readGiveBackConfig({ ...sources, argv: flags })
-                : readClusterConfig({ ...sources, argv })
+            : word === 'give-back'
+              ? readGiveBackConfig({ ...sources, argv: flags })
+              : readClusterConfig({ ...sources, argv })
       t.notOk('mistakes' in read && read.mistakes, line)
     } else t.fail(`${line}: is not tried here`)
   }

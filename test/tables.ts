@@ -2,12 +2,7 @@
 import { readRecord } from '../bench/host-network/record.ts'
 import { armsBy, cellsOf, costsOf } from '../bench/host-network/table.ts'
 import { liveMark, notYet } from '../src/cli/flag-help.ts'
-import {
-  checkOptions,
-  clusterOptions,
-  exitPlanOptions,
-  upgradeOptions,
-} from '../src/config/cluster-options.ts'
+import { checkOptions, clusterOptions, exitPlanOptions } from '../src/config/cluster-options.ts'
 import { defaultOf, type OptionTable } from '../src/config/option.ts'
 import { options } from '../src/config/options.ts'
 import { clusterMetricTable } from '../src/metrics/cluster-table.ts'
@@ -27,30 +22,30 @@ interface DocumentTable {
 
 /** Every table that is made of code; `test/write-tables.ts` writes them. */
 export const tables: readonly DocumentTable[] = [
-  { file: 'docs/flags.md', heading: '## Of the hub', rows: () => flagRows(false) },
-  { file: 'docs/flags.md', heading: '## Of yurthub alone', rows: () => flagRows(true) },
+  { file: 'docs/flags.md', heading: '## Of the hub', rows: () => flagRows() },
+  { file: 'docs/flags.md', heading: '## Of yurthub alone', rows: () => acceptedRows('yurthub') },
+  {
+    file: 'docs/flags.md',
+    heading: '## Of earlier releases',
+    rows: () => acceptedRows('earlier releases'),
+  },
   { file: 'docs/metrics.md', heading: '## Of the hub', rows: () => metricRows('nodehub_') },
   { file: 'docs/metrics.md', heading: '## Of yurthub', rows: () => metricRows('node_yurthub_') },
   { file: 'docs/metrics.md', heading: '## Former names', rows: () => formerNameRows() },
   {
     file: 'docs/cluster-reference.md',
     heading: '## Flags',
-    rows: () => flagRows(false, clusterOptions),
+    rows: () => flagRows(clusterOptions),
   },
   {
     file: 'docs/cluster-reference.md',
     heading: '## Flags of nodehub cluster check',
-    rows: () => flagRows(false, checkOptions),
-  },
-  {
-    file: 'docs/upgrade-a-fleet.md',
-    heading: '## Flags',
-    rows: () => flagRows(false, upgradeOptions),
+    rows: () => flagRows(checkOptions),
   },
   {
     file: 'docs/leave-propagation.md',
     heading: '## Flags',
-    rows: () => flagRows(false, exitPlanOptions),
+    rows: () => flagRows(exitPlanOptions),
   },
   {
     file: 'docs/cluster-reference.md',
@@ -80,15 +75,21 @@ export const tables: readonly DocumentTable[] = [
   },
 ]
 
-/** Flag, default, meaning; `foreign` are those that are only accepted. */
-const flagRows = (foreign: boolean, table: OptionTable = options): string[][] =>
+/** Flag, default, meaning; none of those that are only accepted. */
+const flagRows = (table: OptionTable = options): string[][] =>
   Object.entries(table)
-    .filter(([, { group }]) => group.startsWith('Accepted') === foreign)
+    .filter(([, { group }]) => !group.startsWith('Accepted'))
     .map(([name, option]) => [
       quoted(`--${name}`),
       cell(defaultOf(option)),
-      cell(foreign ? option.help : `${option.help}${option.live ? liveMark : ''}${notYet(option)}`),
+      cell(`${option.help}${option.live ? liveMark : ''}${notYet(option)}`),
     ])
+
+/** Those that are only accepted. */
+const acceptedRows = (from: 'yurthub' | 'earlier releases'): string[][] =>
+  Object.entries(options)
+    .filter(([, { group }]) => group.startsWith(`Accepted from ${from}`))
+    .map(([name, option]) => [quoted(`--${name}`), cell(defaultOf(option)), cell(option.help)])
 
 /** Name, type, labels, meaning. */
 const metricRows = (

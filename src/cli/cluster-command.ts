@@ -5,7 +5,6 @@ import {
   readClusterConfig,
   readExitPlanConfig,
   readGiveBackConfig,
-  readUpgradeConfig,
   type ClusterClientConfig,
   type ClusterConfig,
 } from '../config/cluster-config.ts'
@@ -14,7 +13,6 @@ import {
   clusterOptions,
   exitPlanOptions,
   giveBackOptions,
-  upgradeOptions,
 } from '../config/cluster-options.ts'
 import type { OptionTable } from '../config/option.ts'
 import { processSources } from '../config/process.ts'
@@ -28,7 +26,6 @@ import { createLog, standardError } from './log.ts'
 const usage = `Usage: nodehub cluster [FLAG...]
        nodehub cluster check [--apply|--revert] [--evict] [FLAG...]
        nodehub cluster exit-plan [-o table|yaml|json] [FLAG...]
-       nodehub cluster upgrade --image=IMAGE [--dry-run] [FLAG...]
        nodehub cluster give-back [FLAG...]
 
 The cluster's side of NodePools: admission in every replica, the controller in the one that leads.
@@ -46,11 +43,6 @@ exit-plan finds the pods that a filter has put on the host's network, and prints
 patch with which they live on without the filter, in an order that keeps service. It changes
 nothing. Exit code 1 where pods are left that need the filter.
 
-upgrade takes the hubs of a fleet to an image in waves, by the installers of nodehub manifests
---part nodes. The next wave begins once all nodes of the last one pass the gate: the new hub runs,
-is ready, would come back offline as before, and refuses nothing new. The first wave that fails is
-taken back, and the upgrade stops. Run again, it goes on. Exit code 1 where nodes are left.
-
 `
 
 export const cluster: Command = {
@@ -59,9 +51,7 @@ For check:
 ${flagHelp(ownOf(checkOptions))}
 For exit-plan:
 ${flagHelp(ownOf(exitPlanOptions))}
-For upgrade:
-${flagHelp(ownOf(upgradeOptions))}
-For check, exit-plan, upgrade and give-back, as above:
+For check, exit-plan and give-back, as above:
 ${Object.keys(giveBackOptions)
   .map((name) => `  --${name}\n`)
   .join('')}
@@ -72,19 +62,21 @@ Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --
       ...clusterOptions,
       ...checkOptions,
       ...exitPlanOptions,
-      ...upgradeOptions,
       ...giveBackOptions,
     },
-    words: ['check', 'exit-plan', 'give-back', 'upgrade'],
+    words: ['check', 'exit-plan', 'give-back'],
   }),
   async run([word, ...rest], terminal) {
     if (word === 'check') return runCheck(rest, terminal)
     if (word === 'exit-plan') return runExitPlan(rest, terminal)
-    if (word === 'upgrade') return runUpgrade(rest, terminal)
+    if (word === 'upgrade') return refuse(terminal, 'cluster', [upgradeIsGone])
     if (word === 'give-back') return runGiveBack(rest, terminal)
     return runCluster(word === undefined ? [] : [word, ...rest], terminal)
   },
 }
+
+const upgradeIsGone =
+  'there is no nodehub cluster upgrade any more: give the DaemonSet nodehub-install or nodehub-adopt the image, and Kubernetes rolls it out (docs/upgrade.md)'
 
 async function runCluster(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const result = readClusterConfig(processSources(argv))
@@ -170,15 +162,6 @@ async function runExitPlan(argv: readonly string[], terminal: Terminal): Promise
   return withApi(result.config, terminal, 'exit-plan', async (api) => {
     const { exitPlan } = await import('./exit-plan.ts')
     return exitPlan(api, result.config, terminal)
-  })
-}
-
-async function runUpgrade(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  const result = readUpgradeConfig(processSources(argv))
-  if ('mistakes' in result) return refuse(terminal, 'cluster upgrade', result.mistakes)
-  return withApi(result.config, terminal, 'upgrade', async (api) => {
-    const { upgradeFleet } = await import('./cluster-upgrade.ts')
-    return upgradeFleet(api, result.config, terminal)
   })
 }
 

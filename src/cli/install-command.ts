@@ -1,10 +1,16 @@
 import { get } from 'node:http'
 import { join as joinPath } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import { parseDocument } from 'yaml'
 import { onAbort, untilAborted } from '../base/abort.ts'
 import { afterUnlessClosed, elapsed, keepProcessAlive, pause, soon } from '../base/clock.ts'
 import { takeLock } from '../base/file-lock.ts'
 import { ownVersion } from '../base/own-version.ts'
-import { installReportIn, installReportPatch, type InstallReport } from '../api/kube/hub-report.ts'
+import {
+  installReportIn,
+  installReportPatch,
+  type InstallReport,
+} from '../api/kube/install-report.ts'
 import { isObject, type JsonObject } from '../api/kube/json.ts'
 import { textAt } from '../api/kube/json-at.ts'
 import { nodePoolLabel } from '../api/kube/node-pool.ts'
@@ -154,10 +160,11 @@ class RolledBack extends Refused {
 }
 
 async function installed(run: Run): Promise<ExitCode> {
-  const { values, files, terminal, signal } = run
+  const { values, files, terminal } = run
   return reported(run, async (node) => {
     checkHost(values, files)
     const nodePool = poolOf(node.object, files, values)
+    const awaitHub = await hubAfter(`${values['manifest-dir']}/nodehub.yaml`, portsOf(values), run)
     const said = await quoted(runJoin, [
       `--root=${values.root}`,
       `--root-dir=${values['root-dir']}`,
@@ -177,7 +184,7 @@ async function installed(run: Run): Promise<ExitCode> {
       ...knownKind(node.object, files, values),
     ])
     terminal.err(said)
-    await awaitHub(portsOf(values), values, files, signal)
+    await awaitHub()
     const flags = sha256(files.read(values['kubelet-flags'])?.content ?? Buffer.alloc(0))
     const restarted = installReportIn(node.object ?? {})?.kubelet
     if (node.object === undefined || restarted === flags)
@@ -249,21 +256,23 @@ function refuseAgain(
 }
 
 /** A hub that was adopted before, as after a reboot, stays; a static pod has this image then. */
-async function kept({ values, files, signal }: Run, record: AdoptionRecord): Promise<Outcome> {
+async function kept(run: Run, record: AdoptionRecord): Promise<Outcome> {
+  const { values, files } = run
   const { ports, runBy } = record
   if ('staticPod' in runBy) {
     const { staticPod } = runBy
+    const awaitHub = await hubAfter(staticPod, ports, run)
     if (imageIn(files.text(staticPod)) !== values.image) {
       refuseLaterCache(values)
       changeImage(files, values['root-dir'], record, { image: values.image, staticPod })
     }
-    await awaitHub(ports, values, files, signal)
+    await awaitHub()
     return { state: 'Installed' }
   }
   const ca = files.text(`${values['root-dir']}/pki/ca.crt`)
   if (!(await hubIsReady({ ports, ca }, patienceMs)))
     throw new Error('the node is adopted, and its hub is not ready: journalctl -u nodehub')
-  const version = await hubVersion(ports.ops)
+  const version = (await hubAt(ports.ops))?.version
   return {
     state: 'Installed',
     image: '',
@@ -368,39 +377,58 @@ const portsOf = (values: Values): HubPorts => ({
 /** Long enough to pull an image over a slow link. */
 const patienceMs = 300_000
 
-/** Rejects unless the hub of this release becomes ready. */
-async function awaitHub(
+/**
+ * To be called before a static pod may be changed. Resolves to a function that rejects unless a hub
+ * of this release becomes ready: another process than now, if the pod has been changed. Another
+ * image may have the same release.
+ */
+async function hubAfter(
+  manifest: string,
   ports: HubPorts,
-  values: Values,
-  files: NodeFiles,
-  signal: AbortSignal,
-): Promise<void> {
-  const begun = elapsed()
-  const ca = files.text(`${values['root-dir']}/pki/ca.crt`)
-  for (;;) {
-    const version = await hubVersion(ports.ops)
-    const isReady = version === ownVersion() && (await hubIsReady({ ports, ca }, 0))
-    if (isReady) return
-    if (elapsed() - begun > patienceMs) {
-      throw new Error(
-        version === undefined || version === ownVersion()
-          ? `the hub is not ready: ${podLogCommand}`
-          : `the hub is still ${version}: the kubelet has not started ${values.image}`,
-      )
+  { files, values, signal }: Run,
+): Promise<() => Promise<void>> {
+  const podNow = (): unknown =>
+    parseDocument(files.read(manifest)?.content.toString() ?? '').toJS() as unknown
+  const pod = podNow()
+  const former = await hubAt(ports.ops)
+  return async () => {
+    const isChanged = !isDeepStrictEqual(pod, podNow())
+    const begun = elapsed()
+    const ca = files.text(`${values['root-dir']}/pki/ca.crt`)
+    for (;;) {
+      const hub = await hubAt(ports.ops)
+      const isFormer = isChanged && former !== undefined && hub?.started === former.started
+      const isMeant = hub?.version === ownVersion() && !isFormer
+      if (isMeant && (await hubIsReady({ ports, ca }, 0))) return
+      if (elapsed() - begun > patienceMs) {
+        throw new Error(
+          hub === undefined || isMeant
+            ? `the hub is not ready: ${podLogCommand}`
+            : `the hub is still ${hub.version}: the kubelet has not started ${values.image}`,
+        )
+      }
+      await pause(1_000, signal)
+      signal.throwIfAborted()
     }
-    await pause(1_000, signal)
-    signal.throwIfAborted()
   }
 }
 
-/** The version of the hub at this port; `undefined`: there is none. */
-function hubVersion(port: number): Promise<string | undefined> {
-  const { promise, resolve } = Promise.withResolvers<string | undefined>()
+interface RunningHub {
+  readonly version: string
+  /** When its process started, in seconds; '' where it does not say. */
+  readonly started: string
+}
+
+/** The hub at this port; `undefined`: there is none. */
+function hubAt(port: number): Promise<RunningHub | undefined> {
+  const { promise, resolve } = Promise.withResolvers<RunningHub | undefined>()
   const asking = get({ host: '127.0.0.1', port, path: '/metrics', agent: false }, (answer) => {
     void answer.toArray().then(
       (chunks: Buffer[]) => {
         const body = Buffer.concat(chunks).toString()
-        resolve(/^nodehub_build_info\{[^}]*\bversion="([^"]+)"/m.exec(body)?.[1])
+        const [, version] = /^nodehub_build_info\{[^}]*\bversion="([^"]+)"/m.exec(body) ?? []
+        const [, started = ''] = /^process_start_time_seconds (\S+)$/m.exec(body) ?? []
+        resolve(version === undefined ? undefined : { version, started })
       },
       () => resolve(undefined),
     )

@@ -62,7 +62,7 @@ export const nodeNameFlag = commandFlag({
 export const reportFlag = commandFlag({
   type: boolean,
   default: false,
-  help: 'Whether the hub reports on its Node, with --offline-ready-condition and --hub-report.',
+  help: 'Whether the hub reports on its Node, with --offline-ready-condition.',
 })
 
 /** Whether systemd runs there: on this node, or on the host whose root is mounted at `root`. */

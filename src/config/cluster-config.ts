@@ -6,7 +6,6 @@ import {
   clusterOptions,
   exitPlanOptions,
   giveBackOptions,
-  upgradeOptions,
 } from './cluster-options.ts'
 import {
   attempt,
@@ -16,7 +15,6 @@ import {
   type SettingSources,
 } from './settings.ts'
 import type { OptionTable, ValuesOf } from './option.ts'
-import type { Quantity } from './value.ts'
 
 /** The API server and its credentials. */
 export type ClusterAccess =
@@ -100,24 +98,6 @@ export interface ExitPlanConfig extends ClusterClientConfig {
   /** `namespace/name`. */
   readonly keepOff: readonly string[]
   readonly output: ValuesOf<typeof exitPlanOptions>['output']
-}
-
-/** The configuration of `nodehub cluster upgrade`. */
-export interface UpgradeConfig extends ClusterClientConfig {
-  readonly image: string
-  /** The release of the image. */
-  readonly version: string
-  /** `namespace/name`. */
-  readonly daemonSet: string
-  readonly waves: readonly Quantity[]
-  readonly waveLabel: string | undefined
-  readonly nodes: readonly string[]
-  readonly maxUnavailable: Quantity
-  readonly gateMs: number
-  readonly soakMs: number
-  readonly rollback: boolean
-  readonly replace: boolean
-  readonly dryRun: boolean
 }
 
 export type ClusterResult<Config> =
@@ -213,35 +193,6 @@ export const readExitPlanConfig = (sources: SettingSources): ClusterResult<ExitP
     keepOff: values['keep-off'],
     output: values.output,
   }))
-
-/** The same for `nodehub cluster upgrade`. */
-export const readUpgradeConfig = (sources: SettingSources): ClusterResult<UpgradeConfig> =>
-  read(sources, upgradeOptions, (values, client, mistakes) => {
-    const { image } = values
-    const [, tag] =
-      /^v?(\d{1,9}\.\d{1,9}\.\d{1,9}[\w.-]*)$/.exec(image.slice(image.lastIndexOf(':') + 1)) ?? []
-    const version = values['to-version'] ?? tag ?? ''
-    if (image === '') mistakes.push('--image is required')
-    else if (version === '')
-      mistakes.push('--to-version is required, as the tag of --image is not that of a release')
-    if (!/^[^/]+\/[^/]+$/.test(values['daemon-set']))
-      mistakes.push('--daemon-set must be NAMESPACE/NAME')
-    return {
-      ...client,
-      image,
-      version,
-      daemonSet: values['daemon-set'],
-      waves: values.waves,
-      waveLabel: values['wave-label'],
-      nodes: values.nodes,
-      maxUnavailable: values['max-unavailable'],
-      gateMs: values['gate-timeout'],
-      soakMs: values.soak,
-      rollback: values.rollback,
-      replace: values.replace,
-      dryRun: values['dry-run'],
-    }
-  })
 
 /** The same for `nodehub cluster give-back`. */
 export const readGiveBackConfig = (sources: SettingSources): ClusterResult<ClusterClientConfig> =>

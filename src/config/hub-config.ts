@@ -118,8 +118,6 @@ export interface LiveConfig {
     readonly refreshMs: number
     /** Whether the node's condition `OfflineReady` is written. */
     readonly condition: boolean
-    /** Whether the hub writes its report to its Node. */
-    readonly report: boolean
   }
   readonly shutdownGracePeriodMs: number
   readonly logLevel: LogLevel
@@ -252,7 +250,6 @@ export function liveConfigOf(
     boot: {
       refreshMs: values['boot-refresh-interval'],
       condition: values['offline-ready-condition'],
-      report: values['hub-report'],
     },
     shutdownGracePeriodMs: values['shutdown-grace-period'],
     logLevel: values['log-level'] ?? levelOfVerbosity(values.v),

@@ -8,7 +8,6 @@ export const groups = [
   'Webhooks',
   'Leader election',
   'Pools',
-  'Fleet',
   'Certificates of hubs',
   'Node',
   'Cache',

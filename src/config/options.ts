@@ -268,13 +268,6 @@ export const options = {
     help: 'Whether the hub writes the condition OfflineReady of its Node: would it and its pods come back now without a link?',
     default: false,
   }),
-  'hub-report': option({
-    type: is.boolean,
-    group: 'Node',
-    live: true,
-    help: 'Whether the hub writes the annotation nodehub.io/hub-report of its Node: its version, the schema of its cache, failing readiness checks, and what it refused within the last hour. nodehub cluster upgrade reads it.',
-    default: false,
-  }),
   'enable-dummy-if': option({
     type: is.boolean,
     group: 'Node',
@@ -480,6 +473,11 @@ export const options = {
     'the last decisions of API servers decide, as with decisions',
   ),
   ...yurthubOptions,
+  'hub-report': former(
+    is.boolean,
+    'Wrote the annotation nodehub.io/hub-report of the Node.',
+    'the hub writes no report to its Node',
+  ),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 
 export type OptionName = keyof typeof options

@@ -102,21 +102,6 @@ export function oneOf<const T extends string>(
 /**
  * Items separated by commas; surrounding blanks are ignored, and an empty text is an empty list.
  */
-/** How many: a number, or a share of all. */
-export type Quantity = { readonly nodes: number } | { readonly percent: number }
-
-/** A number of nodes, or a percentage of all. */
-export const quantity: ValueType<Quantity> = {
-  placeholder: 'N|P%',
-  parse: (text) => {
-    const [, digits = '', sign] = /^(\d{1,6})(%?)$/.exec(text) ?? []
-    const number = Number(digits)
-    if (digits === '' || number === 0 || (sign === '%' && number > 100))
-      return { wrong: 'is neither a number of at least 1 nor a percentage from 1% to 100%' }
-    return { value: sign === '%' ? { percent: number } : { nodes: number } }
-  },
-}
-
 export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
   placeholder: `${item.placeholder},...`,
   adds: true,

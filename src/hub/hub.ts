@@ -34,7 +34,6 @@ import { DummyInterface } from './wiring/dummy-interface.ts'
 import { ReachableAddress } from './wiring/hub-address.ts'
 import { gaugesOnRead, logReady, showConfigRead, showListening } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
-import { HubReporter } from './wiring/hub-reporter.ts'
 import { FilterInputs } from './wiring/filter-inputs.ts'
 import { neededBy } from './wiring/needed.ts'
 import { inspectToken } from './wiring/inspect-token.ts'
@@ -357,19 +356,6 @@ export async function startHub(
     ...health.checks(store, config, stopping.signal),
     certificateCheck(cloud, connections, obtained),
   ]
-  const reporter = unshared.use(
-    new HubReporter({
-      nodeName: config.nodeName,
-      live,
-      cloud,
-      dispatch,
-      failing: () =>
-        checkResults(checks).flatMap(({ name, fault, required }) =>
-          fault !== undefined && required ? [name] : [],
-        ),
-      log,
-    }),
-  )
   const accepted = unshared.use(
     new AcceptedCertificates(join(config.rootDir, 'accepted-certificates.json'), (err) =>
       log.error(
@@ -401,7 +387,6 @@ export async function startHub(
       answers.add(line)
       counts.add(line, now())
       requests.note(line, detail, now())
-      reporter.note(line)
       onAnswer(line)
     },
   })
@@ -502,7 +487,6 @@ export async function startHub(
   const showSockets = (): void => showListening(sockets(), { metrics, health, log })
   showSockets()
   logReady(checkResults(checks), log)
-  reporter.begin()
   dummy?.open(async (address) => {
     const { length } = sockets()
     await proxies.listenAt(address)

@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { after } from '../../src/base/clock.ts'
 import { storedAuthority } from '../../src/certificates/stored-authority.ts'
 import { ownVersion } from '../../src/base/own-version.ts'
-import { installReportIn, type InstallReport } from '../../src/api/kube/hub-report.ts'
+import { installReportIn, type InstallReport } from '../../src/api/kube/install-report.ts'
 import { nodePools } from '../../src/api/kube/node-pool.ts'
 import { install } from '../../src/cli/install-command.ts'
 import { Adoption } from '../../src/node/adopt/adoption-record.ts'
@@ -55,6 +55,7 @@ async function startHost(
     files = {},
     labels = { 'apps.openyurt.io/nodepool': 'hn' },
     versionOf = (_manifest: string) => ownVersion(),
+    startedOf = startOfEach(),
   } = {},
 ): Promise<Host> {
   const cluster = await startTestCluster(t)
@@ -71,7 +72,7 @@ async function startHost(
   const ports = { secure: await freePort(), ops: await freePort() }
   const ended = new AbortController()
   t.teardown(() => ended.abort())
-  void startHub(root, ports, versionOf, ended.signal)
+  void startHub(root, ports, { versionOf, startedOf }, ended.signal)
   const flagsOf = (at: string): readonly string[] => [
     `--root=${at}`,
     '--image=hub:1',
@@ -96,11 +97,26 @@ async function startHost(
   }
 }
 
+interface HubOfManifest {
+  readonly versionOf: (manifest: string) => string
+  readonly startedOf: (manifest: string) => number
+}
+
+/** A kubelet that starts the hub anew for each manifest. */
+const startOfEach = (): HubOfManifest['startedOf'] => {
+  const seen = new Map<string, number>()
+  return (text) => {
+    const at = seen.get(text) ?? 1_800_000_000 + seen.size
+    seen.set(text, at)
+    return at
+  }
+}
+
 /** What a kubelet would start: ready, with a certificate of the authority that was made. */
 async function startHub(
   root: string,
   ports: { secure: number; ops: number },
-  versionOf: (manifest: string) => string,
+  { versionOf, startedOf }: HubOfManifest,
   signal: AbortSignal,
 ): Promise<void> {
   await until('a manifest', () => signal.aborted || existsSync(join(root, manifest)))
@@ -113,8 +129,10 @@ async function startHub(
   })
   const secure = createTlsServer({ cert: certificate, key })
   const ops = createServer((_request, response) => {
-    const version = versionOf(readFileSync(join(root, manifest), 'utf8'))
-    response.end(`nodehub_build_info{version="${version}"} 1\n`)
+    const text = readFileSync(join(root, manifest), 'utf8')
+    response.end(
+      `nodehub_build_info{version="${versionOf(text)}"} 1\nprocess_start_time_seconds ${startedOf(text)}\n`,
+    )
   })
   for (const [server, port] of [
     [secure, ports.secure],
@@ -137,7 +155,12 @@ void t.test(
     t.match(host.report(), { state: 'Installed', image: 'hub:1', version: ownVersion() })
     t.strictSame(host.systemd.restarted, ['kubelet.service'])
     const pod = readFileSync(join(host.root, manifest), 'utf8')
-    for (const arg of ['image: hub:1', '--nodepool-name=hn', '--hub-report', '--host-network-node'])
+    for (const arg of [
+      'image: hub:1',
+      '--nodepool-name=hn',
+      '--offline-ready-condition',
+      '--host-network-node',
+    ])
       t.match(pod, arg)
 
     const installed = treeOf(host.root)
@@ -287,13 +310,33 @@ void t.test('the hub of an adopted node has the image of its DaemonSet', async (
     t.match(host.report(), { state: 'Installed', image: 'hub:1', version: ownVersion() })
   }
   const changed = readFileSync(join(host.root, manifest), 'utf8')
-  t.match(changed, /image: hub:1\n.*--hub-report/s)
+  t.match(changed, /image: hub:1\n.*--offline-ready-condition/s)
 
   adoption.write({ ...record, runBy: { systemd: true } })
   t.match(await host.run('--adopt', '--image=hub:2'), { code: 0, err: /upgraded by its package/ })
   t.match(host.report(), { state: 'Installed', image: '' })
   t.equal(readFileSync(join(host.root, manifest), 'utf8'), changed)
 })
+
+void t.test(
+  'an image of the same release is installed once its hub has started, not while the one before runs',
+  async (t) => {
+    let started = 1_800_000_000
+    let looks = 0
+    const startedOf = (text: string): number => {
+      if (text.includes('hub:2')) looks += 1
+      return started
+    }
+    const host = await startHost(t, { startedOf })
+    t.match(await host.run(), { code: 0 })
+    const running = host.run('--image=hub:2')
+    await Promise.race([running, until('looks at the former hub', () => looks > 3)])
+    t.match(host.report(), { image: 'hub:1' }, 'the kubelet has not replaced it yet')
+    started += 20
+    t.match(await running, { code: 0 })
+    t.match(host.report(), { state: 'Installed', image: 'hub:2' })
+  },
+)
 
 void t.test(
   'a kubelet that is not restarted is a failure, and the next run restarts it',
@@ -322,7 +365,9 @@ void t.test('without an API server an installed host stays installed', async (t)
 })
 
 void t.test('an installer killed at any step can be resumed or undone', async (t) => {
-  const host = await startHost(t)
+  let looks = 0
+  // One hub stands for those of all copies of the host.
+  const host = await startHost(t, { startedOf: () => looks++ })
   const left = mkdtempSync('/tmp/nodehub-left-')
   t.teardown(() => rmSync(left, { recursive: true, force: true }))
   const before = treeOf(host.root, state)

@@ -1,10 +1,7 @@
 import t, { type Test } from 'tap'
-import { ownVersion } from '../../src/base/own-version.ts'
-import { upgradeFleet } from '../../src/cli/cluster-upgrade.ts'
-import { connect } from '../../src/cluster/api/connect.ts'
+import { installReportIn } from '../../src/api/kube/install-report.ts'
 import { nodeAdopters } from '../../src/cluster/install/nodes.ts'
-import type { UpgradeConfig } from '../../src/config/cluster-config.ts'
-import { administrator, type ControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import { type ControlPlane, startControlPlane } from '../kit/control-plane.ts'
 import type { Kubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
 import { type BareNode, noBareNode } from './bare-node.ts'
@@ -56,24 +53,14 @@ const hubOf = async ({ kubelet }: Adopted): Promise<readonly string[]> =>
 const next = 'localhost/nodehub:next'
 
 /** Of adopted nodes, to another image of the same release. */
-const upgradeOf = (plane: ControlPlane): UpgradeConfig => ({
-  access: { kind: 'kubeconfig', file: plane.kubeconfig(administrator) },
-  namespace: 'kube-system',
-  qps: 50,
-  burst: 100,
-  image: next,
-  version: ownVersion(),
-  daemonSet: 'kube-system/nodehub-adopt',
-  waves: [],
-  waveLabel: undefined,
-  nodes: [],
-  maxUnavailable: { nodes: 1 },
-  gateMs: 180_000,
-  soakMs: 0,
-  rollback: true,
-  replace: false,
-  dryRun: false,
-})
+interface DaemonSet {
+  readonly metadata: { readonly generation: number }
+  readonly status: {
+    readonly observedGeneration: number
+    readonly updatedNumberScheduled: number
+    readonly numberAvailable: number
+  }
+}
 
 async function adopts(
   t: Test,
@@ -145,18 +132,33 @@ async function adopts(
     t.strictSame(await untouched(at), before)
   })
 
-  await t.test('nodehub cluster upgrade upgrades its hub', async (t) => {
-    const upgrade = upgradeOf(plane)
-    await using connected = await connect(upgrade)
-    let out = ''
-    const say = (text: string): void => void (out += text)
-    t.equal(await upgradeFleet(connected.api, upgrade, { out: say, err: say }), 0, out)
-    t.match(out, `wave 1 of 1: ${name}\n  passed\nall nodes have ${next}`)
-    t.strictSame(await hubOf(at), ['nodehub'])
-    await leaseRenewed(plane.admin, name)
-    await nodeReady(plane.admin, name)
-    t.strictSame(await untouched(at), before)
-  })
+  await t.test(
+    'a DaemonSet with another image upgrades its hub, and then has rolled out',
+    async (t) => {
+      const [set] = nodeAdopters({ namespace: 'kube-system', image: next })
+      const path = '/apis/apps/v1/namespaces/kube-system/daemonsets/nodehub-adopt'
+      const type = 'application/merge-patch+json'
+      t.equal((await plane.admin.send('PATCH', path, JSON.stringify(set), type)).status, 200)
+      await until(
+        'the rollout to end',
+        async () => {
+          const { metadata, status } = (await plane.admin.get(path)).json() as never as DaemonSet
+          return (
+            status.observedGeneration === metadata.generation &&
+            status.updatedNumberScheduled === 1 &&
+            status.numberAvailable === 1
+          )
+        },
+        { seconds: 240 },
+      )
+      const node = (await plane.admin.get(`/api/v1/nodes/${name}`)).json() as never
+      t.match(installReportIn(node), { state: 'Installed', image: next })
+      t.strictSame(await hubOf(at), ['nodehub'])
+      await leaseRenewed(plane.admin, name)
+      await nodeReady(plane.admin, name)
+      t.strictSame(await untouched(at), before)
+    },
+  )
 
   await t.test('another label restores yurthub, without a restart of pods', async (t) => {
     await labelForHub(plane.admin, name, 'roll-back', 'Removed')

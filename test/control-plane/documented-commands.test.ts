@@ -22,7 +22,7 @@ const programs = findBinaries(['bash', 'kubectl'])
 const skip = noControlPlane() ?? ('missing' in programs ? programs.missing : false)
 
 /** Reports that find something end with 1. */
-const findings = /^nodehub cluster (?:check|exit-plan|upgrade)/
+const findings = /^nodehub cluster (?:check|exit-plan)/
 
 interface Shell {
   /** Runs a line to its end, or until it has printed this. */

@@ -1,4 +1,4 @@
-import { installReportIn, type InstallReport } from '../../src/api/kube/hub-report.ts'
+import { installReportIn, type InstallReport } from '../../src/api/kube/install-report.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { until } from '../kit/until.ts'
 

@@ -24,7 +24,7 @@ const ofSystemd = {
 /** The first row that fits a line counts, and each fits one that no row before does. */
 const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^nodehub manifests .* \| kubectl apply -f -$/, 'API server'],
-  [/^nodehub cluster (?:check|exit-plan|give-back|upgrade)\b/, 'API server'],
+  [/^nodehub cluster (?:check|exit-plan|give-back)\b/, 'API server'],
   [/^nodehub cluster /, { lastsUntil: /nodehub serves the cluster/ }],
   [
     /^kubectl (?:-n \S+ (?:create|delete)|(?:label|annotate) nodes?|delete mutating|apply -k)/,
@@ -32,6 +32,10 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   ],
   [/^kubectl (?:get (?:csr|node)$|-n nodehub-system get leases)/, 'API server'],
   [/^kubectl (?:api-resources --api-group|get nodes -o custom|get pod shop-2)/, 'API server'],
+  [
+    /^kubectl -n kube-system (?:rollout|patch) /,
+    { notRun: 'needs nodes with installers: adopt.test.ts has a DaemonSet rolled out' },
+  ],
   [/^kubectl /, { by: 'test/control-plane/on-site-pods.test.ts' }],
   [/^helm install/, { by: 'test/control-plane/chart.test.ts' }],
   [/^for unit in nodehub/, 'units'],

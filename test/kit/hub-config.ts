@@ -54,7 +54,7 @@ export function testConfig(flags: readonly string[], changes: Partial<HubConfig>
     heartbeat: quickHeartbeat,
     shutdownGracePeriodMs: 100,
     // What API servers are asked is what the test's clients ask, unless it says otherwise.
-    boot: { refreshMs: 0, condition: false, report: false },
+    boot: { refreshMs: 0, condition: false },
     configMap: flags.some((flag) => flag.startsWith('--hub-config-map'))
       ? result.config.configMap
       : undefined,

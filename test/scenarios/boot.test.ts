@@ -26,9 +26,9 @@ import { until } from '../kit/until.ts'
 
 /** Asks again quickly, so that no test waits for minutes. */
 const quick = (condition = false): NonNullable<TestHubOptions['config']> => ({
-  boot: { refreshMs: 500, condition, report: false },
+  boot: { refreshMs: 500, condition },
 })
-const never = { boot: { refreshMs: 0, condition: false, report: false } }
+const never = { boot: { refreshMs: 0, condition: false } }
 
 const byTheHub = ({ headers }: SeenRequest): boolean =>
   String(headers['user-agent']).startsWith('nodehub/')
@@ -325,7 +325,7 @@ void t.test('the condition OfflineReady is written where it is enabled', async (
   const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: 'as it was' }
   const node = cloud.sandbox.get(nodes, nodeName) as JsonObject
   cloud.sandbox.update(nodes, { ...node, status: { conditions: [ready] } }, 'status')
-  const config = { boot: { refreshMs: 500, condition: true, report: false } }
+  const config = { boot: { refreshMs: 500, condition: true } }
   const hub = await startTestHub(t, { upstreams: [cloud], config })
   await patched(cloud, () => hub.online())
   t.match(conditionOf(cloud), { status: 'False', reason: 'NodeNotKept' })

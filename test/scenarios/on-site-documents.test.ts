@@ -11,7 +11,7 @@ import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { until } from '../kit/until.ts'
 
 const refreshing = (refreshMs: number) => ({
-  boot: { refreshMs, condition: false, report: false },
+  boot: { refreshMs, condition: false },
 })
 
 /** The paths of the schemas in the API server's index. */

@@ -1,4 +1,4 @@
-import { hubLabel } from '../../api/kube/hub-report.ts'
+import { hubLabel } from '../../api/kube/install-report.ts'
 
 /** The settings of the installers of hubs. */
 export interface NodeInstallation {
@@ -73,9 +73,9 @@ const daemonSet = (
     metadata: { name, namespace: installation.namespace, labels },
     spec: {
       selector: { matchLabels: labels },
-      // A new hub takes the ports of the old one for a moment: nodehub cluster upgrade goes from
-      // node to node, and checks each.
-      updateStrategy: { type: wanted === 'remove' ? 'RollingUpdate' : 'OnDelete' },
+      // A pod is available once the hub of its release is ready: nodes are upgraded one after
+      // another, or as many at a time as an operator gives it as maxUnavailable.
+      updateStrategy: { type: 'RollingUpdate' },
       template: {
         metadata: { labels },
         spec: podSpec(installation, wanted, args),

@@ -12,7 +12,7 @@ const mostKinds = 16
 const refusals = new Set([401, 403, 421, 429])
 
 /** Whether the hub itself refused the request that was answered so. */
-export const isRefusal = ({ code, source }: Pick<AnswerLine, 'code' | 'source'>): boolean =>
+const isRefusal = ({ code, source }: Pick<AnswerLine, 'code' | 'source'>): boolean =>
   source === 'hub' && refusals.has(code)
 
 /**

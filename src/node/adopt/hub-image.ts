@@ -2,7 +2,7 @@ import { isSeq, parseDocument } from 'yaml'
 import { hostCommand, hostCommandPaths } from '../join/host-command.ts'
 import type { NodeFiles } from '../join/node-files.ts'
 import { sha256 } from '../join/record.ts'
-import { reportFlags } from '../join/static-pod.ts'
+import { reportFlag } from '../join/static-pod.ts'
 import { Adoption, type AdoptionRecord } from './adoption-record.ts'
 
 const container = ['spec', 'containers', 0] as const
@@ -14,9 +14,9 @@ export function imageIn(manifest: string | undefined): string {
 }
 
 /**
- * Gives the static pod of an adopted node another image, and has its hub report on the Node: the
- * upgrade of a fleet judges by that. Its other flags, and what an operator has changed there, stay.
- * Safe to repeat after an interruption anywhere.
+ * Gives the static pod of an adopted node another image, and has its hub report on the Node. Its
+ * other flags, and what an operator has changed there, stay. Safe to repeat after an interruption
+ * anywhere.
  */
 export function changeImage(
   files: NodeFiles,
@@ -55,7 +55,6 @@ function withImage(manifest: string, image: string): string {
     throw new Error('the manifest of the hub is not understood, and keeps its image')
   pod.setIn([...container, 'image'], image)
   const given = args.toJSON() as unknown[]
-  for (const flag of reportFlags)
-    if (!given.some((arg) => String(arg).split('=')[0] === flag)) args.add(flag)
+  if (!given.some((arg) => String(arg).split('=')[0] === reportFlag)) args.add(reportFlag)
   return pod.toString({ lineWidth: 0 })
 }

@@ -37,7 +37,7 @@ export interface HubStart {
    */
   readonly hostNetwork?: boolean
   readonly ports: HubPorts
-  /** Whether the hub writes a condition and a report to its Node. */
+  /** Whether the hub writes a condition to its Node. */
   readonly reports?: boolean
   /** Other flags, as they are given. */
   readonly more?: readonly string[]
@@ -177,8 +177,8 @@ const volumesOf = (rootDir: string): readonly object[] => [
   { name: 'kubelet-pki', hostPath: { path: '/var/lib/kubelet/pki', type: 'Directory' } },
 ]
 
-/** Flags of a hub that writes a condition and a report to its Node. */
-export const reportFlags = ['--offline-ready-condition', '--hub-report'] as const
+/** The flag of a hub that writes a condition to its Node. */
+export const reportFlag = '--offline-ready-condition'
 
 /** The arguments of `nodehub` that start the hub. */
 export function hubArgs(start: HubStart): string[] {
@@ -201,7 +201,7 @@ export function hubArgs(start: HubStart): string[] {
     ...(start.ownCertificate ? [] : [credentialsFlag(kubeconfig)]),
     ...(nodePool === undefined ? [] : [`--nodepool-name=${nodePool}`]),
     ...(hostNetwork ? ['--host-network-node', '--plain-proxy=false'] : []),
-    ...(reports ? reportFlags : []),
+    ...(reports ? [reportFlag] : []),
     ...(ports.proxy === usualPorts.proxy ? [] : [`--proxy-port=${ports.proxy}`]),
     ...(ports.secure === usualPorts.secure ? [] : [`--proxy-secure-port=${ports.secure}`]),
     ...(ports.ops === usualPorts.ops ? [] : [`--serve-port=${ports.ops}`]),

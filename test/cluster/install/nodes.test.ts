@@ -21,7 +21,7 @@ void t.test('a node without the label has no installer, and one is installed or 
       ['nodehub-remove', { 'nodehub.io/hub': 'remove' }],
     ],
   )
-  t.equal(textAt(printed[0] ?? null, 'spec', 'updateStrategy', 'type'), 'OnDelete')
+  t.equal(textAt(printed[0] ?? null, 'spec', 'updateStrategy', 'type'), 'RollingUpdate')
   t.end()
 })
 

@@ -42,30 +42,33 @@ interface Pod {
 const argsOf = (root: string): readonly string[] =>
   (parse(read(root, staticPod)) as Pod).spec.containers[0].args
 
-void t.test('an upgrade changes the image and report flags only, and rollback works', async (t) => {
-  const root = await adoptedRoot(join(t.testdir(), 'node'))
-  const before = treeOf(yurthubRoot(join(t.testdirName, 'before')), state)
-  const args = argsOf(root)
-  change(root, 'hub:2')
-  t.equal(imageIn(read(root, staticPod)), 'hub:2')
-  t.strictSame(argsOf(root), [...args, '--offline-ready-condition', '--hub-report'])
-  t.match(read(root, '/usr/local/bin/nodehub'), 'hub:2')
-  const once = treeOf(root)
-  change(root, 'hub:2')
-  t.strictSame(treeOf(root), once)
-  t.strictSame(await back(root), [], 'nothing was changed by others')
-  t.strictSame(treeOf(root, state), before)
-})
+void t.test(
+  'an upgrade changes the image and the report flag only, and rollback works',
+  async (t) => {
+    const root = await adoptedRoot(join(t.testdir(), 'node'))
+    const before = treeOf(yurthubRoot(join(t.testdirName, 'before')), state)
+    const args = argsOf(root)
+    change(root, 'hub:2')
+    t.equal(imageIn(read(root, staticPod)), 'hub:2')
+    t.strictSame(argsOf(root), [...args, '--offline-ready-condition'])
+    t.match(read(root, '/usr/local/bin/nodehub'), 'hub:2')
+    const once = treeOf(root)
+    change(root, 'hub:2')
+    t.strictSame(treeOf(root), once)
+    t.strictSame(await back(root), [], 'nothing was changed by others')
+    t.strictSame(treeOf(root, state), before)
+  },
+)
 
 void t.test('an operator’s edits stay, and rollback keeps a copy', async (t) => {
   const root = await adoptedRoot(t.testdir())
-  const flags = '$1--v=4 # while we look\n$1--hub-report=false'
+  const flags = '$1--v=4 # while we look\n$1--offline-ready-condition=false'
   const edited = read(root, staticPod).replace(/( +- )--v=2/, flags)
   fs.writeFileSync(join(root, staticPod), edited)
   change(root, 'hub:2')
   t.match(read(root, staticPod), '--v=4 # while we look')
-  t.ok(argsOf(root).includes('--hub-report=false'))
-  t.notOk(argsOf(root).includes('--hub-report'))
+  t.ok(argsOf(root).includes('--offline-ready-condition=false'))
+  t.notOk(argsOf(root).includes('--offline-ready-condition'))
   t.match(await back(root), [/nodehub\.yaml was changed since: a copy is in/])
 })
 
