@@ -5,7 +5,7 @@ import { objectBody, readObject } from '../../src/api/codec/object.ts'
 import { listKind, objectKind, type ListStream } from '../../src/api/codec/list.ts'
 import { PathError } from '../../src/api/codec/element.ts'
 import { bytesField, Fields } from '../../src/api/codec/protobuf/wire.ts'
-import type { WatchEvent } from '../../src/api/codec/watch.ts'
+import { isObjectEvent, type WatchEvent } from '../../src/api/codec/watch.ts'
 import type { Exchange, Reply } from '../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../src/http/exchange/headers.ts'
 import { schemaOf, type MessageSchema } from '../../src/api/codec/schema/schema.ts'
@@ -341,7 +341,7 @@ async function* objectsOf(answer: Reply): AsyncGenerator<ApiObject> {
   for await (const events of answer.events) {
     for (const event of events) {
       if (event.type === 'ERROR') throw new Error(`the watch sent ${JSON.stringify(event)}`)
-      if (event.type !== 'BOOKMARK') yield event.object
+      if (isObjectEvent(event)) yield event.object
     }
   }
 }

@@ -29,6 +29,8 @@ export function eventFrame(
       return bookmarkFrame(encoding, projection, gvk, event, extra)
     case 'ERROR':
       return errorFrame(encoding, event.status)
+    case 'UNREAD':
+      return asBuffer(event.frame)
     default:
       return watchFrame(encoding, projection, gvk, event.type, event.object, extra)
   }

@@ -11,7 +11,7 @@ import {
 import { cursorOf, type Cursor } from './cursor.ts'
 import { schemaOf } from './schema/schema.ts'
 import { filteredEvent } from './filtered-event.ts'
-import type { WatchEvent } from './watch.ts'
+import { isObjectEvent, type WatchEvent } from './watch.ts'
 
 /** The namespace and selectors of a list or watch. */
 export interface Selectors {
@@ -93,8 +93,8 @@ const valueOf = (field: SelectableField | undefined, cursor: Cursor): string | u
 /**
  * The event of a wider watch as a watch with this selection shows it (apiserver
  * pkg/storage/cacher): an object that newly matches is ADDED; one that no longer matches is
- * DELETED, with its previous state at the version of the change. `undefined`: no event. Bookmarks
- * and errors pass. Event and frame stay the same instance if nothing changes.
+ * DELETED, with its previous state at the version of the change. `undefined`: no event. Other
+ * events pass. Event and frame stay the same instance if nothing changes.
  *
  * Without the previous state the type decides. An ADDED object did not exist before. After a
  * MODIFIED that does not match, a DELETED is sent: it does no harm to a client that never received
@@ -106,7 +106,7 @@ export function selectEvent(
   encoding: Encoding,
   event: WatchEvent,
 ): WatchEvent | undefined {
-  if (selection.everything || event.type === 'BOOKMARK' || event.type === 'ERROR') return event
+  if (selection.everything || !isObjectEvent(event)) return event
   if (!selection.mayEverSelect(event.object)) return undefined
   const selects = (object: ApiObject): boolean => selection.selects(gvk, encoding, object)
   if (event.type === 'DELETED' && !event.previous) return selects(event.object) ? event : undefined

@@ -3,7 +3,7 @@ import { resourceVersion, type ResourceVersion } from '../kube/resource-version.
 import type { Status } from '../kube/status.ts'
 
 /** One event of a watch. `frame`, if present, is the event as received, with its framing. */
-export type WatchEvent = ObjectEvent | BookmarkEvent | ErrorEvent
+export type WatchEvent = ObjectEvent | BookmarkEvent | ErrorEvent | UnreadEvent
 
 export interface ObjectEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
@@ -27,13 +27,34 @@ export interface ErrorEvent {
   readonly frame?: Uint8Array
 }
 
+/**
+ * An event that changes nothing here, and is passed on as received: a bookmark without a resource
+ * version, as some aggregated API servers send, or an event of a type that the API does not have.
+ */
+export interface UnreadEvent {
+  readonly type: 'UNREAD'
+  readonly frame: Uint8Array
+}
+
+const eventTypes = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR'])
+
+export const isEventType = (type: string): type is Exclude<WatchEvent['type'], 'UNREAD'> =>
+  eventTypes.has(type)
+
+/** Whether an event shows an object. */
+export const isObjectEvent = (event: WatchEvent): event is ObjectEvent =>
+  event.type === 'ADDED' || event.type === 'MODIFIED' || event.type === 'DELETED'
+
 /** The version of a watch after an event; `undefined` if the event has none. */
 export function versionOf(event: WatchEvent | undefined): ResourceVersion | undefined {
-  if (event === undefined || event.type === 'ERROR') return undefined
-  return resourceVersion(
-    event.type === 'BOOKMARK' ? event.resourceVersion : event.object.resourceVersion,
-  )
+  if (event === undefined) return undefined
+  if (isObjectEvent(event)) return resourceVersion(event.object.resourceVersion)
+  return event.type === 'BOOKMARK' ? resourceVersion(event.resourceVersion) : undefined
 }
+
+/** The version of a watch after events that arrived together; `undefined` if the last has none. */
+export const versionAfter = (events: readonly WatchEvent[]): ResourceVersion | undefined =>
+  versionOf(events.findLast(({ type }) => type !== 'UNREAD'))
 
 /**
  * client-go treats a watch that ends within a second without an event as a failure, and lists again

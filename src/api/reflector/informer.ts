@@ -120,7 +120,7 @@ export class Informer<Item> implements AsyncDisposable {
 
   #apply(events: readonly WatchEvent[]): void {
     for (const event of events) {
-      if (event.type === 'ERROR') continue
+      if (event.type === 'ERROR' || event.type === 'UNREAD') continue
       if (event.type === 'BOOKMARK') {
         this.#version = event.resourceVersion
         continue

@@ -3,7 +3,7 @@ import { onAbort } from '../../base/abort.ts'
 import { jitter, sleep } from '../../base/clock.ts'
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { objectKind } from '../../api/codec/list.ts'
-import { versionOf, type WatchEvent } from '../../api/codec/watch.ts'
+import { isObjectEvent, versionAfter, type WatchEvent } from '../../api/codec/watch.ts'
 import type { Exchange, Handler, Reply, WatchReply } from '../../http/exchange/exchange.ts'
 import { ownRequest, type RequestCredentials } from '../../http/exchange/own-request.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
@@ -220,14 +220,15 @@ export class HubInformer<T> implements AsyncDisposable {
 
   #apply(events: readonly WatchEvent[]): void {
     const watch = this.#watch
-    const version = versionOf(events.at(-1))
+    if (events.every(({ type }) => type === 'UNREAD')) return
+    const version = versionAfter(events)
     if (!watch || version === undefined || isBefore(version, this.#version))
       throw new ResourceExpired()
     this.#version = version
     this.#gotEvents = true
     let changed = false
     for (const event of events) {
-      if (event.type === 'BOOKMARK' || event.type === 'ERROR') continue
+      if (!isObjectEvent(event)) continue
       const name = namespacedName(event.object)
       const value =
         event.type === 'DELETED'

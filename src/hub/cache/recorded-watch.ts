@@ -2,7 +2,7 @@ import { joined } from '../../base/bytes.ts'
 import { listKind } from '../../api/codec/list.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { watchDecoder, type WatchDecoder } from '../../api/codec/watch-decoder.ts'
-import { versionOf, type WatchEvent } from '../../api/codec/watch.ts'
+import { isObjectEvent, versionAfter, versionOf, type WatchEvent } from '../../api/codec/watch.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
@@ -135,7 +135,7 @@ export class RecordedWatch {
     }
     // Events after the initial ones are in the order of their versions; before the end of these the
     // collection is incomplete.
-    observed.note(of, versionOf(events.at(-1)) ?? '')
+    observed.note(of, versionAfter(events) ?? '')
     return events
   }
 
@@ -259,7 +259,7 @@ class RecordedChanges implements EventRecorder {
 
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const since = this.#at
-    this.#at = versionOf(events.at(-1)) ?? since
+    this.#at = versionAfter(events) ?? since
     const applied = events.filter((event) => this.#applies(event))
     const forgotten = events.flatMap((event) =>
       event.type === 'DELETED' && !this.#applies(event) ? [this.#forget(event.object)] : [],
@@ -361,7 +361,7 @@ const stateOf = ({ namespace, name, resourceVersion: version }: ApiObject): stri
   `${version} ${namespace}/${name}`
 
 function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {
-  if (previous === undefined || event.type === 'BOOKMARK' || event.type === 'ERROR') return event
+  if (previous === undefined || !isObjectEvent(event)) return event
   return { ...event, previous }
 }
 

@@ -1,5 +1,5 @@
 import { filteredEvent } from '../../api/codec/filtered-event.ts'
-import type { WatchEvent } from '../../api/codec/watch.ts'
+import { isObjectEvent, type WatchEvent } from '../../api/codec/watch.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { FilterChain } from './chain.ts'
@@ -7,7 +7,7 @@ import type { FilterChain } from './chain.ts'
 /**
  * The event as the component gets it; `undefined`: no event. It depends on whether the component
  * has the previous object, as with the API server's selectors (apiserver pkg/storage/cacher): see
- * `filteredEvent`. Bookmarks and errors pass. `before` is the chain that applied to the previous
+ * `filteredEvent`. Other events pass. `before` is the chain that applied to the previous
  * object.
  */
 export function filterEvent(
@@ -17,7 +17,7 @@ export function filterEvent(
   event: WatchEvent,
   before = chain,
 ): WatchEvent | undefined {
-  if (event.type === 'BOOKMARK' || event.type === 'ERROR') return event
+  if (!isObjectEvent(event)) return event
   const { previous } = event
   return filteredEvent(gvk, encoding, event, (object) =>
     (object === previous ? before : chain).apply(gvk, encoding, object),

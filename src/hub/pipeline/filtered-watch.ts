@@ -1,5 +1,10 @@
 import { after } from '../../base/clock.ts'
-import { versionOf, type ErrorEvent, type WatchEvent } from '../../api/codec/watch.ts'
+import {
+  isObjectEvent,
+  versionOf,
+  type ErrorEvent,
+  type WatchEvent,
+} from '../../api/codec/watch.ts'
 import type { WatchReply } from '../../http/exchange/exchange.ts'
 import type { FilterChain } from '../filter/chain.ts'
 import { updateBetween, unfiltered, type ChainState } from '../filter/chain-state.ts'
@@ -253,7 +258,7 @@ export class FilteredWatch {
    * include the object.
    */
   #formerOf(event: WatchEvent): readonly FilterChain[] | undefined {
-    if (event.type === 'BOOKMARK' || event.type === 'ERROR') return undefined
+    if (!isObjectEvent(event)) return undefined
     const version = resourceVersion(event.object.resourceVersion)
     const before = resourceVersion(event.previous?.resourceVersion)
     if (!version || !before) return undefined
@@ -297,7 +302,7 @@ class Expired extends Error {
 export const stateOf = (chain: FilterChain | undefined): ChainState => chain?.state ?? unfiltered
 
 function withoutPrevious(event: WatchEvent): WatchEvent {
-  if (event.type === 'BOOKMARK' || event.type === 'ERROR') return event
+  if (!isObjectEvent(event)) return event
   const { previous: _unknown, ...rest } = event
   return rest
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { objectKind } from '../../../src/api/codec/list.ts'
 import { selectEvent, selectionOf, type Selectors } from '../../../src/api/codec/selection.ts'
-import type { ObjectEvent } from '../../../src/api/codec/watch.ts'
+import { isObjectEvent, type ObjectEvent } from '../../../src/api/codec/watch.ts'
 import type { GVK, GVR } from '../../../src/api/kube/gvk.ts'
 import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
@@ -277,7 +277,7 @@ function shown(
   const event = { type, object: pod(app, '2'), frame, ...(previous && { previous }) }
   const judged = selectEvent(selection, podKind, 'json', event)
   if (judged === undefined) return 'nothing'
-  if (judged.type === 'BOOKMARK' || judged.type === 'ERROR') return judged.type
+  if (!isObjectEvent(judged)) return judged.type
   const { metadata } = JSON.parse(Buffer.from(judged.object.bytes).toString()) as {
     metadata: { resourceVersion: string; labels: { app: string } }
   }

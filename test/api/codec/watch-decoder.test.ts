@@ -1,4 +1,6 @@
 import t from 'tap'
+import { protobufFrame } from '../../../src/api/codec/event-frame.ts'
+import { envelopeParts } from '../../../src/api/codec/protobuf/envelope.ts'
 import { watchDecoder } from '../../../src/api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
@@ -21,9 +23,7 @@ const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? [])
 
 /** An event with its bytes as text, to be compared. */
 function plain({ frame, ...event }: WatchEvent): string {
-  if (event.type === 'BOOKMARK' || event.type === 'ERROR') {
-    return JSON.stringify(event) + text(frame)
-  }
+  if (!('object' in event)) return JSON.stringify(event) + text(frame)
   const { bytes, ...known } = event.object
   return event.type + JSON.stringify(known) + text(bytes) + text(frame)
 }
@@ -126,7 +126,7 @@ void t.test('a Table bookmark has its version on the Table or in its row', async
   t.match(cutJson(table('{"resourceVersion":"6"}', ''), 'table'), [
     { resourceVersion: '6', initialEventsEnd: false },
   ])
-  t.throws(() => cutJson(table('{}', ''), 'table'), { code: 'MALFORMED_BODY' })
+  t.match(cutJson(table('{}', ''), 'table'), [{ type: 'UNREAD' }])
 })
 
 void t.test('an event of a Table is its row', async (t) => {
@@ -224,6 +224,24 @@ const throws = (end: () => void): boolean => {
   }
 }
 
+void t.test('an event that changes nothing here is left unread, in its frame', async (t) => {
+  for (const body of [
+    `{"type":"CHANGED","object":${pod}}\n`,
+    '{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}}\n',
+    '{"type":"BOOKMARK","object":{}}\n',
+  ]) {
+    const [unread, ...others] = cutJson(body)
+    t.equal(unread?.type, 'UNREAD')
+    t.equal(text(unread?.frame), body)
+    t.strictSame(others, [])
+  }
+  const gvk = { group: '', version: 'v1', kind: 'Pod' }
+  for (const type of ['CHANGED', 'BOOKMARK']) {
+    const frame = protobufFrame(type, ...envelopeParts(gvk, Buffer.alloc(0)))
+    t.strictSame(cut('protobuf', 'object', [frame]), [{ type: 'UNREAD', frame }], type)
+  }
+})
+
 void t.test('bytes that are no events are malformed', async (t) => {
   for (const body of [
     'x',
@@ -232,9 +250,7 @@ void t.test('bytes that are no events are malformed', async (t) => {
     '{"type":"ADDED"}',
     '{"type":"ADDED","object":null}',
     '{"type":"ADDED","object":{}}',
-    `{"type":"CHANGED","object":${pod}}`,
     `{"object":${pod}}`,
-    '{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{}}}',
     '{"type":"ERROR","object":{"a":tru}}',
     `${added(pod)},${added(pod)}`,
     `{"type":"ADDED","object":[}}`,

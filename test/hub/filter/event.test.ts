@@ -1,7 +1,7 @@
 import t from 'tap'
 import { cursorOf } from '../../../src/api/codec/cursor.ts'
 import { listKind, objectKind } from '../../../src/api/codec/list.ts'
-import type { ObjectEvent, WatchEvent } from '../../../src/api/codec/watch.ts'
+import { isObjectEvent, type ObjectEvent, type WatchEvent } from '../../../src/api/codec/watch.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
 import { filterEvent } from '../../../src/hub/filter/event.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
@@ -52,7 +52,7 @@ function event(type: ObjectEvent['type'], show: Show, before?: Show): ObjectEven
 /** Type, version, whose content, mark of the edit, and whether the frame is the event's own. */
 function summary(judged: WatchEvent | undefined): unknown {
   if (!judged) return 'nothing'
-  if (judged.type === 'BOOKMARK' || judged.type === 'ERROR') return judged.type
+  if (!isObjectEvent(judged)) return judged.type
   const cursor = cursorOf('json', pod, judged.object)
   return [
     judged.type,

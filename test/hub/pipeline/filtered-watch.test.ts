@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { onAbort } from '../../../src/base/abort.ts'
 import { turn } from '../../../src/base/clock.ts'
-import type { ObjectEvent, WatchEvent } from '../../../src/api/codec/watch.ts'
+import { isObjectEvent, type ObjectEvent, type WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { Exchange, CollectionSnapshot, Reply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
@@ -256,7 +256,7 @@ class Reflector {
       return false
     }
     if (event.type === 'BOOKMARK') this.#version = event.resourceVersion
-    else {
+    else if (isObjectEvent(event)) {
       const { name, resourceVersion, bytes } = event.object
       if (event.type === 'DELETED') this.held.delete(name)
       else this.held.set(name, bytes.toString())

@@ -8,7 +8,7 @@ import { CarriedBytes } from '../carried-bytes.ts'
 import { MalformedBody } from '../malformed-body.ts'
 import { statusOf } from '../status.ts'
 import type { WatchDecoder } from '../decoder.ts'
-import type { BookmarkEvent, WatchEvent } from '../watch.ts'
+import { isEventType, type WatchEvent } from '../watch.ts'
 import { apiObject } from './identity.ts'
 import { isSpace, Members, memberName } from './members.ts'
 import { Scanner } from './scanner.ts'
@@ -75,31 +75,36 @@ export class JsonWatchDecoder implements WatchDecoder {
         value = frame.subarray(members.valueStart, members.valueEnd)
       }
     }
+    if (kind === '') throw new MalformedBody('an event without a type')
+    if (!isEventType(kind)) return { type: 'UNREAD', frame }
     if (!value) throw new MalformedBody('an event without an object')
     if (kind === 'ERROR') return { type: kind, status: statusOf(parse(value)), frame }
-    const { gvk, bytes } = separateKind(value, this.#projection)
-    this.gvk = gvk
-    if (this.#projection === 'table') this.extra = columnsOf(bytes) ?? this.extra
-    if (kind === 'BOOKMARK') return { ...bookmark(parse(value), this.#projection), frame }
-    if (kind !== 'ADDED' && kind !== 'MODIFIED' && kind !== 'DELETED') {
-      throw new MalformedBody('an event of an unknown type')
-    }
+    if (kind === 'BOOKMARK') return this.#bookmark(value, frame)
+    const bytes = this.#withoutKind(value)
     const shown = this.#projection === 'table' ? onlyRow(bytes) : bytes
     if (!shown) throw new MalformedBody('a Table without its row')
     return { type: kind, object: apiObject(this.#projection, shown), frame }
   }
-}
 
-/** A Table has the version; the object in its row has the annotation. */
-function bookmark(value: Json, projection: Projection): BookmarkEvent {
-  const own = optionalObjectAt(value, 'metadata')
-  const [row] = projection === 'table' ? listAt(value, 'rows') : []
-  const shown = optionalObjectAt(row, 'object', 'metadata')
-  const resourceVersion = textAt(own, 'resourceVersion') || textAt(shown, 'resourceVersion')
-  if (resourceVersion === '') throw new MalformedBody('a bookmark without a resource version')
-  const end = textAt(shown ?? own, 'annotations', initialEventsEndAnnotation)
-  const initialEventsEnd = end === 'true'
-  return { type: 'BOOKMARK', resourceVersion, initialEventsEnd }
+  #withoutKind(value: Buffer): Buffer {
+    const { gvk, bytes } = separateKind(value, this.#projection)
+    this.gvk = gvk
+    if (this.#projection === 'table') this.extra = columnsOf(bytes) ?? this.extra
+    return bytes
+  }
+
+  /** A Table has the version; the object in its row has the annotation. */
+  #bookmark(value: Buffer, frame: Buffer): WatchEvent {
+    const object = parse(value)
+    const own = optionalObjectAt(object, 'metadata')
+    const [row] = this.#projection === 'table' ? listAt(object, 'rows') : []
+    const shown = optionalObjectAt(row, 'object', 'metadata')
+    const resourceVersion = textAt(own, 'resourceVersion') || textAt(shown, 'resourceVersion')
+    if (resourceVersion === '') return { type: 'UNREAD', frame }
+    this.#withoutKind(value)
+    const end = textAt(shown ?? own, 'annotations', initialEventsEndAnnotation)
+    return { type: 'BOOKMARK', resourceVersion, initialEventsEnd: end === 'true', frame }
+  }
 }
 
 function parse(value: Buffer): Json {

@@ -4,7 +4,7 @@ import { initialEventsEndAnnotation } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
 import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
 import type { WatchDecoder } from '../decoder.ts'
-import type { BookmarkEvent, WatchEvent } from '../watch.ts'
+import { isEventType, type WatchEvent } from '../watch.ts'
 import { openEnvelope } from './envelope.ts'
 import { apiObject, metadataNumber } from './identity.ts'
 import { readStatus } from './status.ts'
@@ -73,14 +73,13 @@ export class ProtobufWatchDecoder implements WatchDecoder {
       if (fields.number === 1) type = fields.string
       else if (fields.number === 2 && fields.type === lengthType) value = rawOf(fields.value)
     }
+    if (type === '') throw new MalformedBody('an event without a type')
+    if (!isEventType(type)) return { type: 'UNREAD', frame }
     if (!value) throw new MalformedBody('an event without an object')
     const { gvk, raw } = openEnvelope(value)
     if (type === 'ERROR') return { type, status: readStatus(raw), frame }
     this.gvk = gvk
-    if (type === 'BOOKMARK') return { ...bookmark(raw), frame }
-    if (type !== 'ADDED' && type !== 'MODIFIED' && type !== 'DELETED') {
-      throw new MalformedBody('an event of an unknown type')
-    }
+    if (type === 'BOOKMARK') return bookmark(raw, frame)
     return { type, object: apiObject(raw), frame }
   }
 }
@@ -95,9 +94,9 @@ function rawOf(extension: Buffer): Buffer | undefined {
 
 const annotationsNumber = 12
 
-function bookmark(raw: Buffer): BookmarkEvent {
+function bookmark(raw: Buffer, frame: Buffer): WatchEvent {
   const { resourceVersion } = apiObject(raw)
-  if (resourceVersion === '') throw new MalformedBody('a bookmark without a resource version')
+  if (resourceVersion === '') return { type: 'UNREAD', frame }
   let initialEventsEnd = false
   for (const fields = new Fields(raw); fields.next();) {
     if (fields.number !== metadataNumber || fields.type !== lengthType) continue
@@ -107,7 +106,7 @@ function bookmark(raw: Buffer): BookmarkEvent {
       if (key === initialEventsEndAnnotation) initialEventsEnd = value === 'true'
     }
   }
-  return { type: 'BOOKMARK', resourceVersion, initialEventsEnd }
+  return { type: 'BOOKMARK', resourceVersion, initialEventsEnd, frame }
 }
 
 function entryOf(bytes: Buffer): [string, string] {

@@ -1,7 +1,12 @@
 import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
 import { after, elapsed, every, jitter } from '../../../base/clock.ts'
 import { selectEvent, type Selection } from '../../../api/codec/selection.ts'
-import { minWatchMs, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import {
+  minWatchMs,
+  type ObjectEvent,
+  type UnreadEvent,
+  type WatchEvent,
+} from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import type { Encoding } from '../../../api/kube/media-type.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
@@ -208,14 +213,13 @@ export class CacheWatcher {
       if (group === 'dropped') return 'dropped'
       if (group === undefined) return events.length > 0 ? events : this.#bookmark()
       this.#cursor += 1
-      if (!isNewer(group.version, this.#from)) continue
       bytes += group.bytes
       for (const event of group.events) {
-        if (!isNewer(event.object.resourceVersion, this.#from)) continue
-        const shown = this.#select(event)
+        const isDue = event.type === 'UNREAD' || isNewer(event.object.resourceVersion, this.#from)
+        const shown = isDue && this.#select(event)
         if (shown) events.push(shown)
       }
-      this.#from = group.version
+      if (isNewer(group.version, this.#from)) this.#from = group.version
     }
     return events
   }
@@ -233,7 +237,8 @@ export class CacheWatcher {
     return [bookmarkAt(version, false)]
   }
 
-  #select(event: ObjectEvent): WatchEvent | undefined {
+  #select(event: ObjectEvent | UnreadEvent): WatchEvent | undefined {
+    if (event.type === 'UNREAD') return event
     const { gvk, encoding } = this.#parts
     const { selection, key } = this.#parts.selection
     if (selection.everything) return event

@@ -2,7 +2,7 @@ import { follow, onAbort, type AbortSignalLike } from '../../../base/abort.ts'
 import { after, elapsed, sleep, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
-import { versionOf, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import { versionAfter, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { WatchReply } from '../../../http/exchange/exchange.ts'
 import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
@@ -436,7 +436,8 @@ export class Cacher implements AsyncDisposable {
 
   #take(events: readonly WatchEvent[]): void {
     const log = this.#log
-    const version = versionOf(events.at(-1))
+    if (log && events.every(({ type }) => type === 'UNREAD')) return this.#publish(log, events)
+    const version = versionAfter(events)
     if (log === undefined || version === undefined) throw new ResourceExpired()
     const stored = this.version
     if (stored === undefined || isNewer(version, stored)) {

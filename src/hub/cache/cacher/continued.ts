@@ -1,6 +1,6 @@
 import { follow as aborting, type AbortSignalLike } from '../../../base/abort.ts'
 import { elapsed } from '../../../base/clock.ts'
-import { versionOf, type WatchEvent } from '../../../api/codec/watch.ts'
+import { versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
 import type { Cacher, CacheWatchOptions } from './cacher.ts'
@@ -152,5 +152,5 @@ function positionAfter(
   before: ResourceVersion | undefined,
 ): ResourceVersion | undefined {
   const isKnown = before !== undefined || group.some(({ type }) => type === 'BOOKMARK')
-  return isKnown ? (versionOf(group.at(-1)) ?? before) : before
+  return isKnown ? (versionAfter(group) ?? before) : before
 }

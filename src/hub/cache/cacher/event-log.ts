@@ -1,15 +1,19 @@
-import { versionOf, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import {
-  isInGap,
-  isNewer,
-  resourceVersion,
-  type VersionGap,
-} from '../../../api/kube/resource-version.ts'
+  isObjectEvent,
+  versionOf,
+  type ObjectEvent,
+  type UnreadEvent,
+  type WatchEvent,
+} from '../../../api/codec/watch.ts'
+import { isInGap, isNewer, type VersionGap } from '../../../api/kube/resource-version.ts'
+
+/** What is sent to each client: an event of an object, or one that is passed on as received. */
+type LoggedEvent = ObjectEvent | UnreadEvent
 
 /** Events that arrived together, and were committed together. */
 interface EventGroup {
-  readonly events: readonly ObjectEvent[]
-  /** The version of the last event. */
+  readonly events: readonly LoggedEvent[]
+  /** The version of the last event of an object, in this group or before. */
   readonly version: string
   readonly bytes: number
 }
@@ -63,20 +67,22 @@ export class EventLog {
   }
 
   /**
-   * Adds the events that are newer than the log, each with its bytes copied out of the chunk it
-   * came in.
+   * Adds the events that are newer than the log, and those that are passed on as received, each
+   * with its bytes copied out of the chunk it came in.
    */
   append(events: readonly WatchEvent[]): void {
-    const added: ObjectEvent[] = []
+    const added: LoggedEvent[] = []
+    let last = this.#groups.at(-1)?.version ?? this.#tail
     for (const event of events) {
+      if (event.type === 'UNREAD') added.push({ ...event, frame: Buffer.from(event.frame) })
       const version = versionOf(event)
-      if (event.type === 'ERROR' || version === undefined || !isNewer(version, this.#version))
-        continue
+      if (version === undefined || !isNewer(version, this.#version)) continue
       this.#version = version
-      if (event.type !== 'BOOKMARK') added.push(copied(event))
+      if (!isObjectEvent(event)) continue
+      last = version
+      added.push(copied(event))
     }
-    const last = resourceVersion(added.at(-1)?.object.resourceVersion)
-    if (last === undefined) return
+    if (added.length === 0) return
     const bytes = added.reduce((sum, event) => sum + sizeOf(event), 0)
     this.#groups.push({ events: added, version: last, bytes })
     this.#bytes += bytes
@@ -159,7 +165,12 @@ function copied(event: ObjectEvent): ObjectEvent {
   return { ...event, frame: own, object: { ...object, bytes: body } }
 }
 
-const sizeOf = ({ frame, object, previous }: ObjectEvent): number =>
-  overhead +
-  (frame ? frame.byteLength : object.bytes.byteLength) +
-  (previous ? previous.bytes.byteLength : 0)
+function sizeOf(event: LoggedEvent): number {
+  if (event.type === 'UNREAD') return overhead + event.frame.byteLength
+  const { frame, object, previous } = event
+  return (
+    overhead +
+    (frame ? frame.byteLength : object.bytes.byteLength) +
+    (previous ? previous.bytes.byteLength : 0)
+  )
+}

@@ -128,6 +128,8 @@ async function* eventsIn(
   }
 }
 
-function withoutFrame({ frame: _ofThisWatch, ...event }: WatchEvent): WatchEvent {
-  return event
+function withoutFrame(event: WatchEvent): WatchEvent {
+  if (event.type === 'UNREAD') return event
+  const { frame: _ofThisWatch, ...rest } = event
+  return rest
 }

@@ -1,5 +1,5 @@
 import { now } from '../../../base/clock.ts'
-import type { WatchEvent } from '../../../api/codec/watch.ts'
+import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import type { CollectionAddress } from './address.ts'
 import { pack, unpack, type Apply, type Displaced } from './messages.ts'
@@ -10,18 +10,18 @@ export function newestVersionIn(events: readonly WatchEvent[]): string {
   let version = ''
   for (const event of events) {
     if (event.type === 'BOOKMARK') version = newest(version, event.resourceVersion)
-    else if (event.type !== 'ERROR') version = newest(version, event.object.resourceVersion)
+    else if (isObjectEvent(event)) version = newest(version, event.object.resourceVersion)
   }
   return version
 }
 
-/** The operation that applies events, without bookmarks and errors. */
+/** The operation that applies events, without events that show no object. */
 export function toApply(
   collection: CollectionAddress,
   events: readonly WatchEvent[],
   { since, previous, version }: Pick<Apply, 'since' | 'previous' | 'version'>,
 ): Omit<Apply, 'whole'> {
-  const changes = events.filter((event) => event.type !== 'BOOKMARK' && event.type !== 'ERROR')
+  const changes = events.filter(isObjectEvent)
   return {
     kind: 'apply',
     collection,
@@ -47,8 +47,8 @@ export function toPrevious(
     displaced.positions.map((position, index) => [position, objects[index]]),
   )
   let position = 0
-  return events.map(({ type }) => {
-    if (type === 'BOOKMARK' || type === 'ERROR') return undefined
+  return events.map((event) => {
+    if (!isObjectEvent(event)) return undefined
     position += 1
     return byPosition.get(position - 1)
   })

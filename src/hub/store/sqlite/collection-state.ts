@@ -1,5 +1,5 @@
 import { latest } from '../../../base/clock.ts'
-import type { WatchEvent } from '../../../api/codec/watch.ts'
+import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import type { CollectionAddress } from './address.ts'
@@ -298,10 +298,10 @@ export class CollectionState {
   }
 }
 
-/** The changes of entries that events bring; bookmarks and errors bring none. */
+/** The changes of entries that events of objects bring. */
 export const changesOf = (events: readonly WatchEvent[]): Change[] =>
   events.flatMap((event) => {
-    if (event.type === 'BOOKMARK' || event.type === 'ERROR') return []
+    if (!isObjectEvent(event)) return []
     const { namespace, name, uid, resourceVersion: version } = event.object
     return [{ namespace, name, uid, version, deleted: event.type === 'DELETED' }]
   })

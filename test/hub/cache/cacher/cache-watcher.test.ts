@@ -6,7 +6,11 @@ import {
   type CacheWatcherParts,
 } from '../../../../src/hub/cache/cacher/cache-watcher.ts'
 import { selectionOf } from '../../../../src/api/codec/selection.ts'
-import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
+import {
+  isObjectEvent,
+  type ObjectEvent,
+  type WatchEvent,
+} from '../../../../src/api/codec/watch.ts'
 import type { ApiObject } from '../../../../src/api/kube/object.ts'
 import type { ResourceVersion } from '../../../../src/api/kube/resource-version.ts'
 import { objectRepresentation } from '../../../../src/api/request/representation.ts'
@@ -74,7 +78,7 @@ const told = (one: WatchEvent): string => {
   if (one.type === 'ERROR') return `ERROR ${one.status.code}`
   if (one.type === 'BOOKMARK')
     return `${one.initialEventsEnd ? 'end' : 'bookmark'} ${one.resourceVersion}`
-  return one.object.resourceVersion
+  return isObjectEvent(one) ? one.object.resourceVersion : one.type
 }
 
 void t.test('a watcher gets the events after its version, out of merged groups too', async (t) => {
