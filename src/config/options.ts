@@ -46,7 +46,7 @@ export const options = {
     type: is.seconds,
     group: 'API servers',
     live: true,
-    help: 'Time after which a probe without an answer has failed.',
+    help: 'Time after which a probe without an answer has failed, counted once its connection stands; the connection may take as long, TLS twice. More for links with a long delay.',
     default: 2000,
     defaultShown: '2',
   }),

@@ -1,11 +1,12 @@
-import { connect as connectPlain, isIP, type Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Dispatcher } from 'undici'
-import { afterAwake, elapsed } from '../../base/clock.ts'
+import { afterAwake } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
 import { CredentialSet } from './credential-set.ts'
-import { connected, connectionTls, dialer, keepAliveProbeMs } from './dial.ts'
+import { connected, connectionTls, connectMs, dialer, portOf } from './dial.ts'
+import { tcpConnection } from './tcp.ts'
 import { http1Options, type Protocol, type UpstreamRequest } from './server-connections.ts'
 import { explainTlsFailure } from './tls-failure.ts'
 import { defaultTimings, type ConnectionTimings } from './connection-timings.ts'
@@ -77,57 +78,53 @@ export class Connections implements AsyncDisposable {
     return token === undefined ? undefined : `Bearer ${token}`
   }
 
-  /** Opens a connection for one upgrade only. Rejects after `connectMs`. */
-  connect(credential: Credential, origin: string): Promise<Socket> {
-    const { protocol, hostname, port } = new URL(origin)
+  /** Opens a connection for one upgrade only. */
+  async connect(credential: Credential, origin: string): Promise<Socket> {
+    const { protocol, hostname, port: named } = new URL(origin)
     const host = hostname.replace(/^\[|\]$/g, '')
-    const options = {
+    const port = portOf(protocol, named)
+    // Either end of a tunnel may close its half first.
+    const socket = await tcpConnection({ host, port, limitMs: connectMs, allowHalfOpen: true })
+    if (protocol !== 'https:') return socket
+    const secure = connectTls({
+      socket,
       host,
-      port: Number(port || (protocol === 'https:' ? 443 : 80)),
-      // Either end of a tunnel may close its half first.
-      allowHalfOpen: true,
-    }
-    const socket =
-      protocol === 'https:'
-        ? connectTls({
-            ...options,
-            ...(isIP(host) === 0 && { servername: host }),
-            ...connectionTls(this.#credentialSet(credential).credentials),
-            ALPNProtocols: ['http/1.1'],
-          })
-        : connectPlain(options)
-    socket.setKeepAlive(true, keepAliveProbeMs)
-    return connected(socket, protocol === 'https:' ? 'secureConnect' : 'connect', origin)
+      ...(isIP(host) === 0 && { servername: host }),
+      ...connectionTls(this.#credentialSet(credential).credentials),
+      ALPNProtocols: ['http/1.1'],
+    })
+    return connected(secure, 'secureConnect', origin)
   }
 
   /**
-   * Sends a GET over a new connection with the node's credentials, and resolves to its status.
-   * Settles within `withinMs` of waking time, however slowly an answer arrives; rejects where no
-   * head has arrived by then, with a message for the operator where TLS failed.
+   * Sends a GET over a new connection with the node's credentials, and resolves to its status. The
+   * lookup, TCP, the TLS handshake (twice as long) and the answer may each take `withinMs`, the
+   * answer of waking time, however slowly it arrives. Rejects where no head has arrived by then,
+   * with a message for the operator where TLS failed.
    */
   async probe(origin: string, path: string, withinMs: number): Promise<number> {
     const { credentials } = this.#node
-    const began = elapsed()
     const client = new undici.Client(origin, {
       ...http1Options,
-      // Bounds an abandoned socket, in wall time; the timeout below is in waking time.
-      connect: dialer(credentials, 'http/1.1', 2 * withinMs),
+      connect: dialer(credentials, 'http/1.1', withinMs),
     })
     const authorization = this.authorization('node')
-    using _patience = afterAwake(
-      withinMs,
-      () => void client.destroy(new NoAnswerInTime(origin, withinMs)),
-    )
+    let patience: Disposable | undefined
+    const late = (): void => void client.destroy(new NoAnswerInTime(origin, withinMs))
     try {
-      return await statusOf(client, {
-        method: 'GET',
-        path,
-        headers: authorization === undefined ? {} : { authorization },
-      })
+      return await statusOf(
+        client,
+        {
+          method: 'GET',
+          path,
+          headers: authorization === undefined ? {} : { authorization },
+        },
+        () => (patience ??= afterAwake(withinMs, late)),
+      )
     } catch (cause) {
-      const leftMs = Math.max(0, withinMs - (elapsed() - began))
-      throw await explainTlsFailure(cause, origin, credentials, leftMs)
+      throw await explainTlsFailure(cause, origin, credentials, withinMs)
     } finally {
+      patience?.[Symbol.dispose]()
       await client.destroy()
     }
   }
@@ -150,11 +147,15 @@ export class Connections implements AsyncDisposable {
 }
 
 /** The status of an answer, once its end or an error after its head has arrived. */
-const statusOf = (client: Dispatcher, request: Dispatcher.DispatchOptions): Promise<number> =>
+const statusOf = (
+  client: Dispatcher,
+  request: Dispatcher.DispatchOptions,
+  onSent: () => void,
+): Promise<number> =>
   new Promise((resolve, reject) => {
     let status: number | undefined
     client.dispatch(request, {
-      onRequestStart: () => undefined,
+      onRequestStart: onSent,
       onResponseStart: (_controller, code) => {
         if (code >= 200) status = code
       },

@@ -3,14 +3,15 @@ import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tl
 import type { buildConnector } from 'undici'
 import { after } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
+import { tcpConnection } from './tcp.ts'
 import { undici } from './undici.ts'
 import { ConnectTimeout } from './wire-error.ts'
 
-/** TCP keep-alive, below the time after which NATs drop an idle connection (a minute and more). */
-export const keepAliveProbeMs = 30_000
-
-/** The timeout for opening a connection. */
+/** The timeout for a lookup, and again for opening a connection over TCP. */
 export const connectMs = 5_000
+
+/** A TLS handshake may take so many times as long: it goes back and forth several times. */
+const handshakeShare = 2
 
 /** The TLS options that depend on the credentials. */
 const tlsOf = ({ ca, certificate, serverName }: Credentials): TlsOptions => ({
@@ -64,21 +65,33 @@ export type AlpnOffer = 'http/1.1' | 'h2 or http/1.1'
 export function dialer(
   credentials: Credentials,
   offer: AlpnOffer,
-  timeoutMs: number = connectMs,
+  limitMs: number = connectMs,
 ): buildConnector.connector {
-  const connect = undici.buildConnector({
+  const secure = undici.buildConnector({
     ...connectionTls(credentials),
     allowH2: offer !== 'http/1.1',
     preferH2: true,
-    timeout: timeoutMs,
-    keepAlive: true,
-    keepAliveInitialDelay: keepAliveProbeMs,
+    timeout: handshakeShare * limitMs,
+    // TCP has it already.
+    keepAlive: false,
   })
   const { serverName } = credentials
   // Set for each connection: otherwise undici takes the name from the Host field.
-  return (options, callback) =>
-    connect({ ...options, ...(serverName !== undefined && { servername: serverName }) }, callback)
+  return (options, callback) => {
+    const { hostname, protocol, port } = options
+    tcpConnection({ host: hostname, port: portOf(protocol, port), limitMs }).then(
+      (socket) => {
+        if (protocol !== 'https:') return callback(null, socket)
+        const name = serverName !== undefined && { servername: serverName }
+        secure({ ...options, ...name, httpSocket: socket }, callback)
+      },
+      (error: Error) => callback(error, null),
+    )
+  }
 }
+
+export const portOf = (protocol: string, port: string): number =>
+  Number(port || (protocol === 'https:' ? 443 : 80))
 
 /** Opens a TLS connection to `origin`; its `alpnProtocol` is the agreed protocol. */
 export function dial(connect: buildConnector.connector, origin: string): Promise<TLSSocket> {
@@ -95,16 +108,18 @@ export function dial(connect: buildConnector.connector, origin: string): Promise
 }
 
 /**
- * Resolves once `event` says that a socket is connected. Destroys it and rejects after `connectMs`.
+ * Resolves once `event` says that a socket is connected. Destroys it and rejects after the limit of
+ * a connection, or of a handshake.
  */
 export function connected<S extends Socket>(
   socket: S,
   event: 'connect' | 'secureConnect',
   origin: string,
 ): Promise<S> {
+  const limitMs = event === 'connect' ? connectMs : handshakeShare * connectMs
   return new Promise((resolve, reject) => {
-    const patience = after(connectMs, () =>
-      socket.destroy(new ConnectTimeout(origin, 'connection to', connectMs)),
+    const patience = after(limitMs, () =>
+      socket.destroy(new ConnectTimeout(origin, 'connection to', limitMs)),
     )
     socket.once(event, () => {
       patience[Symbol.dispose]()

@@ -10,7 +10,11 @@ export class NotConnected extends Error {
 export class ConnectTimeout extends Error {
   readonly code = 'CONNECT_TIMEOUT'
   /** @param missing What did not come. */
-  constructor(origin: string, missing: 'connection to' | 'HTTP/2 settings from', ms: number) {
+  constructor(
+    origin: string,
+    missing: 'address of' | 'connection to' | 'HTTP/2 settings from',
+    ms: number,
+  ) {
     super(`no ${missing} ${origin} within ${ms} ms`)
   }
 }

@@ -10,7 +10,8 @@ import {
   StatusError,
 } from '../../api/kube/status.ts'
 import type { Credentials } from '../../config/credentials.ts'
-import { connected, keepAliveProbeMs } from '../../http/client/dial.ts'
+import { connected } from '../../http/client/dial.ts'
+import { keepAliveProbeMs } from '../../http/client/tcp.ts'
 import { http1Options } from '../../http/client/server-connections.ts'
 import { undici } from '../../http/client/undici.ts'
 import type { BytesReply, Exchange, Peer, UpgradeReply } from '../../http/exchange/exchange.ts'

@@ -34,7 +34,10 @@ export const readyzProbe =
     const status = await connections.probe(origin, '/readyz', withinMs).catch((cause: unknown) => {
       const { code } = cause as NodeJS.ErrnoException
       throw code !== undefined && timeouts.has(code)
-        ? new ProbeTimeout(`${origin} did not answer a probe in time`, { cause })
+        ? new ProbeTimeout(
+            `${origin} did not answer a probe within ${withinMs / 1000} s: where the link is slow, give more with --heartbeat-timeout-seconds`,
+            { cause },
+          )
         : cause
     })
     if (connections.credentials.awaited && status < 500)
@@ -49,4 +52,9 @@ export const readyzProbe =
     throw status >= 502 && status <= 504 ? new UnusableAnswer(message) : new NotReady(message)
   }
 
-const timeouts = new Set(['ERR_NO_ANSWER', 'UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
+const timeouts = new Set([
+  'ERR_NO_ANSWER',
+  'CONNECT_TIMEOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ETIMEDOUT',
+])
