@@ -1,5 +1,5 @@
 import type { FilterDefinition } from '../src/hub/filter/filter.ts'
-import type { NetworkVerdicts } from '../src/hub/filter/host-network/verdicts.ts'
+import type { ShownPods } from '../src/hub/filter/host-network/shown-pods.ts'
 import type { Inputs } from '../src/hub/filter/inputs.ts'
 import { discardcloudservice } from './discardcloudservice.ts'
 import { forwardkubesvctraffic } from './forwardkubesvctraffic.ts'
@@ -27,10 +27,10 @@ export const builtInFilters: readonly FilterDefinition[] = [
 ]
 
 /**
- * These and, last, the one that keeps verdicts: it changes nothing that they read. `propagation` is
- * its mode.
+ * These and, last, the one that keeps pods on their network: it changes nothing that they read.
+ * `propagation` is its mode.
  */
 export const allFilters = (
-  verdicts: NetworkVerdicts,
+  kept: Pick<ShownPods, 'of' | 'settle'>,
   propagation: Inputs['propagation'],
-): readonly FilterDefinition[] => [...builtInFilters, hostnetworkpropagation(verdicts, propagation)]
+): readonly FilterDefinition[] => [...builtInFilters, hostnetworkpropagation(kept, propagation)]

@@ -4,7 +4,7 @@ import { listAt, withAt } from '../../src/api/kube/json-at.ts'
 import { excludeAnnotation, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 
 /** What the hubs of a pool's nodes do with pods that do not ask for the host's network. */
-export type Propagation = 'off' | 'on' | 'guarded'
+export type Propagation = 'off' | 'on'
 
 /** One way to treat pods that do not ask for the host network, or that do. */
 interface Approach {
@@ -70,12 +70,6 @@ const approaches: readonly Approach[] = [
     name: 'legacy',
     title: 'legacy filter on: kubelets are shown hostNetwork',
     propagation: 'on',
-  },
-  {
-    ...usual,
-    name: 'guarded',
-    title: 'guarded propagation: kubelets are shown hostNetwork where the ports are free',
-    propagation: 'guarded',
   },
   { ...usual, name: 'plain', title: 'newer approach, pods without annotation' },
   {

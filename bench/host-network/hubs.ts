@@ -21,35 +21,18 @@ export interface Hub {
   readonly propagate: (mode: Propagation) => Promise<void>
 }
 
-/** Ours, whose mode changes while it runs. */
-export interface Nodehub extends Hub {
-  readonly authority: string
-  /** Its folder. */
-  readonly root: string
-  /** Sets the mode, which a running hub takes over with `propagate`, and another at its start. */
-  readonly write: (mode: Mode) => void
-  readonly propagate: (mode: Mode) => Promise<void>
-  /** What it says of its pods. */
-  readonly report: () => Promise<JsonObject>
-}
-
-export type Mode = Propagation | 'observe'
-
-/** In the network of a node, of a host-network pool where `pool` names one. */
+/** Ours, in the network of a node, of a host-network pool where `pool` names one. */
 export async function startNodehub(
   plane: ControlPlane,
   network: NodeNetwork,
-  {
-    name,
-    pool: ofPool,
-    mode = 'off',
-  }: { readonly name: string; readonly pool: string | undefined; readonly mode?: Mode },
-): Promise<Nodehub> {
+  { name, pool: ofPool }: { readonly name: string; readonly pool: string | undefined },
+): Promise<Hub> {
   const [securePort, servePort] = [await freePort(), await freePort()]
   const root = network.workspace.file('hub')
   const config = network.workspace.file('hub.yaml')
-  const write = (mode: Mode): void => writeFileSync(config, `host-network-propagation: ${mode}\n`)
-  write(mode)
+  const write = (mode: Propagation): void =>
+    writeFileSync(config, `host-network-propagation: ${mode}\n`)
+  write('off')
   const [node, script] = plainNode(
     join(import.meta.dirname, '..', '..', 'src', 'main.ts'),
     'start',
@@ -79,9 +62,6 @@ export async function startNodehub(
     daemon,
     url: `https://127.0.0.1:${securePort}`,
     authority: join(root, 'pki', 'ca.crt'),
-    root,
-    write,
-    report,
     async propagate(mode) {
       write(mode)
       process.kill(daemon.id, 'SIGHUP')

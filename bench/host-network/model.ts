@@ -33,8 +33,6 @@ interface ModelPod {
   node?: ModelNode
   /** Whether the kubelet is shown the host's network although the API says otherwise. */
   propagated: boolean
-  /** Whether it has run on the pod network, and stays there. */
-  settled: boolean
   hasRun: boolean
   outcome: Outcome
 }
@@ -42,7 +40,7 @@ interface ModelPod {
 /**
  * What becomes of a workload's pods under an arm, on two nodes or, where pools are mixed, three,
  * once all has settled: as admission, the scheduler's filters (NodeAffinity, NodePorts), the hub's
- * verdict, the kubelet's admission (NodePorts again, on what it is shown), the sandbox and the
+ * filter, the kubelet's admission (NodePorts again, on what it is shown), the sandbox and the
  * kernel's bind decide.
  */
 export function modelled(arm: Arm, workload: Workload): Expected {
@@ -83,7 +81,6 @@ class Model {
   #pods: ModelPod[] = []
   #propagation: Propagation
   #rebooted = false
-  #moreMisrepresented = 0
   /** Of nodes that are as good for a pod of an update, which one it gets. */
   readonly #choices: number[]
 
@@ -133,17 +130,14 @@ class Model {
   }
 
   result(): Expected {
-    return {
-      ...counted(
-        this.#pods.map((pod) => ({
-          outcome: pod.outcome,
-          ...saidOf(pod),
-          misrepresented: runs(pod) && onHost(pod) !== saysHostNetwork(pod),
-          remarks: this.#remarksOn(pod),
-        })),
-      ),
-      moreMisrepresented: this.#moreMisrepresented,
-    }
+    return counted(
+      this.#pods.map((pod) => ({
+        outcome: pod.outcome,
+        ...saidOf(pod),
+        misrepresented: runs(pod) && onHost(pod) !== saysHostNetwork(pod),
+        remarks: this.#remarksOn(pod),
+      })),
+    )
   }
 
   #arrive(program: Program, { at = 0, isNew = false } = {}): ModelPod {
@@ -156,7 +150,6 @@ class Model {
       pod,
       isNew,
       propagated: false,
-      settled: false,
       hasRun: false,
       outcome: refused ? 'Refused' : 'Unschedulable',
     }
@@ -168,7 +161,7 @@ class Model {
     for (const pod of this.#pods) {
       if (pod.outcome === 'Refused') continue
       if (pod.node === undefined) this.#schedule(pod)
-      if (pod.node !== undefined) this.#judge(pod)
+      if (pod.node !== undefined) this.#show(pod)
     }
     for (const pod of this.#pods) {
       if (pod.node !== undefined) pod.outcome = this.#run(pod)
@@ -190,20 +183,10 @@ class Model {
     if (chosen) pod.node = chosen
   }
 
-  /** What the hub shows of it: final, unless it was refused and never ran. */
-  #judge(pod: ModelPod): void {
-    if (pod.propagated || pod.settled || saysHostNetwork(pod) || pod.node?.ofPool !== true) return
-    pod.propagated =
-      this.#propagation === 'on' || (this.#propagation === 'guarded' && this.#hasRightAndRoom(pod))
-  }
-
-  /** None of its containers administers the network, and nobody there has one of its ports. */
-  #hasRightAndRoom(pod: ModelPod): boolean {
-    const others = this.#neighbours(pod).filter(onHost)
-    return (
-      pod.program.gives === undefined &&
-      !others.some((other) => conflict(portsOf(pod.program), portsOf(other.program)))
-    )
+  /** What the hub shows the kubelet of it, for good. */
+  #show(pod: ModelPod): void {
+    const isOfPool = pod.node?.ofPool === true && !saysHostNetwork(pod)
+    pod.propagated ||= isOfPool && this.#propagation === 'on'
   }
 
   #run(pod: ModelPod): Outcome {
@@ -212,10 +195,7 @@ class Model {
     const admitted = others.filter(({ outcome }) => outcome !== 'Failed')
     if (admitted.some((other) => conflict(hostPortsOf(pod.pod), hostPortsOf(other.pod))))
       return 'Failed'
-    if (!onHost(pod)) {
-      pod.settled = pod.node?.podNetwork === true
-      return pod.settled ? 'Serving' : 'Stuck'
-    }
+    if (!onHost(pod)) return pod.node?.podNetwork === true ? 'Serving' : 'Stuck'
     const beside = others.filter(
       (other) => onHost(other) && other.program.listens === pod.program.listens,
     )
@@ -238,8 +218,6 @@ class Model {
       if (added.outcome !== 'Serving') return
       const former = this.#pods.filter(({ isNew }) => !isNew)
       ends = former.find(({ node }) => node === added.node) ?? former[0]
-      // If the next comes only when the port of this one is free again, it may be propagated.
-      if (ends?.propagated === true && !added.propagated) this.#moreMisrepresented = 1
     }
     this.#pods = this.#pods.filter((pod) => pod !== ends)
   }
@@ -252,11 +230,6 @@ class Model {
       if (added.outcome !== 'Refused') this.#schedule(added)
       this.#pods = this.#pods.filter((pod) => pod !== ends)
       this.#settle()
-      // The verdict on it may come before the port is free, and is final once it has a network.
-      if (this.#propagation === 'guarded' && added.node?.podNetwork) {
-        Object.assign(added, { propagated: false, settled: true })
-        this.#moreMisrepresented += 1
-      }
       if (added.outcome !== 'Serving') return
     }
   }
@@ -305,10 +278,6 @@ function saidOf(pod: ModelPod): { said?: ReportedState } {
   const phase = pod.outcome === 'Failed' ? 'Failed' : waits ? 'Pending' : 'Running'
   return { said: `${phase} on ${networkOf(saysHostNetwork(pod))}` }
 }
-
-/** What the ledger counts of a pod: the ports that it declares, and that its probe names. */
-const portsOf = ({ declares, probe, listens }: Program): readonly Json[] =>
-  declares || probe === 'port' ? [listens] : []
 
 const hostPortsOf = (pod: JsonObject): readonly Json[] =>
   listAt(pod, 'spec', 'containers')

@@ -148,7 +148,7 @@ interface KubeletBehindOptions {
 }
 
 /** A kubelet whose API server is a hub in the network of its node. */
-export function startKubeletBehind(
+function startKubeletBehind(
   t: Scope,
   plane: ControlPlane,
   { name, network, hub, podNetwork, images = [], flags = [] }: KubeletBehindOptions,

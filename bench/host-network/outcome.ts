@@ -60,8 +60,6 @@ export interface Result {
 
 /** What a model expects. */
 export interface Expected extends Result {
-  /** So many more may be misrepresented, where it is a matter of what comes first. */
-  readonly moreMisrepresented: number
   /** What may come instead, where the scheduler has a choice. */
   readonly others?: readonly Expected[]
 }
@@ -72,8 +70,7 @@ export const isAsExpected = (seen: Result, expected: Expected): boolean =>
   [expected, ...(expected.others ?? [])].some((each) => isAs(seen, each))
 
 const isAs = (seen: Result, expected: Expected): boolean =>
-  seen.misrepresented >= expected.misrepresented &&
-  seen.misrepresented <= expected.misrepresented + expected.moreMisrepresented &&
+  seen.misrepresented === expected.misrepresented &&
   sameCounts(seen.counts, expected.counts) &&
   sameCounts(seen.said, expected.said) &&
   sameCounts(seen.remarks, expected.remarks)

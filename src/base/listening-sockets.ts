@@ -1,14 +1,6 @@
-import {
-  closeSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  readSync,
-  statSync,
-} from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
 import { isIPv4, isIPv6, SocketAddress } from 'node:net'
-import { inodeIn, listening, socketsIn, unconnected } from './socket-table.ts'
+import { inodeIn, listening, socketsIn } from './socket-table.ts'
 
 /** Where a socket listens. */
 export interface ListenAddress {
@@ -40,64 +32,6 @@ export function listeningSockets(): readonly ListeningSocket[] {
       }),
   )
 }
-
-/** Longer tables, as any user can make them, are not read to their end. */
-const longestTable = 1 << 20
-
-/**
- * The ports at which a TCP socket listens or a UDP socket is bound in this network namespace, at
- * any address, as `8080/TCP`; `undefined`: a table cannot be read, or is too long.
- */
-export function portsInUse(): ReadonlySet<string> | undefined {
-  const ports = new Set<string>()
-  try {
-    for (const [family, protocol] of tables) {
-      for (const { local, state } of socketsIn(tableUpTo(family, longestTable))) {
-        const counts = protocol === 'UDP' ? state === unconnected : state === listening
-        if (counts) ports.add(`${parseInt(local.split(':')[1] ?? '', 16)}/${protocol}`)
-      }
-    }
-  } catch {
-    return undefined
-  }
-  return ports
-}
-
-const tables = [
-  ['tcp', 'TCP'],
-  ['tcp6', 'TCP'],
-  ['udp', 'UDP'],
-  ['udp6', 'UDP'],
-] as const
-
-/** Of a TCP table only the listening sockets, which come first. */
-function tableUpTo(family: (typeof tables)[number][0], most: number): string {
-  let file: number
-  try {
-    file = openSync(`/proc/self/net/${family}`, 'r')
-  } catch (cause) {
-    // A kernel without IPv6.
-    if (family.endsWith('6') && (cause as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw cause
-  }
-  try {
-    const bytes = Buffer.allocUnsafe(most)
-    let length = 0
-    for (;;) {
-      const read = readSync(file, bytes, length, most - length, null)
-      length += read
-      const last = bytes.toString('latin1', Math.max(length - read, 0), length)
-      if (read === 0 || (family.startsWith('tcp') && hasOther(last))) break
-      if (length === most) throw new Error(`the table ${family} is longer than ${most} bytes`)
-    }
-    return bytes.toString('latin1', 0, length)
-  } finally {
-    closeSync(file)
-  }
-}
-
-const hasOther = (lines: string): boolean =>
-  [...socketsIn(lines)].some(({ state }) => state !== listening)
 
 /** The sockets that prevent another one from listening at `place`; an exact match first. */
 export function socketsAt(

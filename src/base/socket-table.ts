@@ -16,8 +16,6 @@ export interface SocketLine {
 /** States of sockets as the kernel prints them (include/net/tcp_states.h). */
 export const established = '01'
 export const listening = '0A'
-/** Of a UDP socket: it is bound, and receives from any address. */
-export const unconnected = '07'
 
 /** The sockets in a table as `/proc/net/tcp` and `/proc/net/tcp6` have them (proc_net(5)). */
 export function* socketsIn(table: string): Generator<SocketLine> {

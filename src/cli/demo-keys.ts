@@ -200,14 +200,11 @@ class Commands implements AsyncDisposable {
       () => this.#podNetworks(),
       ({ pods: listed = [] }) => presses.every((name) => listed.some((pod) => pod.name === name)),
     )
-    const isOnHost = (name: string): boolean =>
-      shown.some((pod) => pod.name === name && pod.network === 'propagated')
-    const refused = presses.filter((name) => !isOnHost(name))
+    const onHost = shown.filter(({ network }) => network === 'propagated')
     this.#out(`
-  The node is in a host-network pool now, and press-a and press-b both want port ${pressPort}. A port has one holder: the hub
-  has the kubelet run ${presses.filter(isOnHost).join(' and ')} on the host's network, and not ${refused.join(' and ')}. Pods that ran before stay as they were.
-  Look: ${this.#with.inspect('host-network')}
-  and kubectl get pod -n plant ${refused[0]} -o yaml, whose condition HostNetworkPropagated has the reason.
+  The node is in a host-network pool now, and the kubelet is shown new pods on the host's network: ${onHost.map(({ name }) => name).join(' and ')},
+  which both want port ${pressPort}. It has room for one of them. Pods that ran before stay as they were.
+  Which ports clash: ${this.#with.inspect('host-network')}
 
 `)
   }

@@ -127,7 +127,7 @@ function flags(folder: string, servers: readonly string[], ca: string, user: obj
     '--anonymous-loopback=node',
     '--enable-dummy-if=false',
     // Only the pods of a host-network pool are affected, which the demo makes on request.
-    '--host-network-propagation=guarded',
+    '--host-network-propagation=on',
     '--plain-proxy=true',
     '--shutdown-grace-period=1s',
     '--log-level=error',

@@ -32,7 +32,7 @@ export async function exitPlan(
 
 /** The plan begins with pods. */
 const unseen =
-  'the plan misses owners without a propagated pod now (0 replicas, a CronJob without Jobs, refused pods): run `nodehub lint` on them first'
+  'the plan misses owners without a propagated pod now (0 replicas, a CronJob without Jobs): run `nodehub lint` on them first'
 
 /** The plan for programs: `kubectl patch` takes `patch.type` and `patch.body`. */
 const reportOf = (steps: readonly Step[]) => ({

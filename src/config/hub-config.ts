@@ -111,7 +111,7 @@ export interface LiveConfig {
     readonly modules: readonly string[]
   }
   /** 'off' also if the filter is disabled. */
-  readonly hostNetworkPropagation: Values['host-network-propagation']
+  readonly hostNetworkPropagation: 'off' | 'on'
   /** Settings for a reboot without a link. */
   readonly boot: {
     /** How often the objects that pods refer to are read again; 0: never. */
@@ -244,8 +244,9 @@ export function liveConfigOf(
     hostNetworkPropagation:
       values['enable-resource-filter'] &&
       !disabled.has('*') &&
-      !disabled.has('hostnetworkpropagation')
-        ? values['host-network-propagation']
+      !disabled.has('hostnetworkpropagation') &&
+      values['host-network-propagation'] === 'on'
+        ? 'on'
         : 'off',
     boot: {
       refreshMs: values['boot-refresh-interval'],

@@ -398,11 +398,15 @@ export const options = {
     default: [],
   }),
   'host-network-propagation': option({
-    type: is.oneOf(['off', 'on', 'guarded', 'observe']),
+    type: is.oneOf(['off', 'on'], {}, ['guarded', 'observe']),
     group: 'Filters',
     live: true,
-    help: 'on: the kubelet sees pods of a host-network pool on the host network, as in OpenYurt 1.4; guarded: as on, but only a pod whose ports no other pod or program of the node has, and that can run so; observe: the hub only reports what on would do. A pod keeps the network on which the kubelet first saw it, in any mode; guarded propagates a refused pod that never ran as soon as its ports are free.',
+    help: 'on: the kubelet sees pods of a host-network pool on the host network, as in OpenYurt 1.4; off: as the API server has them. A pod keeps the network on which the kubelet first saw it, in either mode.',
     default: 'off',
+    warningFor: (value) =>
+      value === 'guarded' || value === 'observe'
+        ? 'has no effect any more: guarded and observe are off; pods keep their network, and new ones are shown as the API server has them'
+        : undefined,
   }),
   'enable-node-pool': option({
     type: is.boolean,

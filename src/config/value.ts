@@ -85,15 +85,19 @@ export const cidr: ValueType<string> = {
   },
 }
 
-/** One of the words; `aliases` maps other forms to them. */
+/**
+ * One of the words; `aliases` maps other forms to them. `former` ones are accepted and not shown: a
+ * warning of the option names what they are.
+ */
 export function oneOf<const T extends string>(
   words: readonly T[],
   aliases: Readonly<Record<string, T>> = {},
+  former: readonly T[] = [],
 ): ValueType<T> {
   return {
     placeholder: words.join('|'),
     parse(text) {
-      const value = words.find((word) => word === text) ?? aliases[text]
+      const value = [...words, ...former].find((word) => word === text) ?? aliases[text]
       return value === undefined ? wrong(`is none of ${words.join(', ')}`) : { value }
     },
   }

@@ -13,9 +13,6 @@ import { PodReferencesByVersion } from './boot/pod-references.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { ChainStateHistory } from './filter/chain-state-history.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
-import type { Judgement } from './filter/host-network/judgement.ts'
-import type { PodFacts } from './filter/host-network/pod-facts.ts'
-import type { AcceptedWrite, CollectionKey } from './store/store.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
 import { recordedDecisionsOf } from './wiring/authorization.ts'
 import { Boot, recordedSchemasOf } from './wiring/boot.ts'
@@ -38,7 +35,7 @@ import { FilterInputs } from './wiring/filter-inputs.ts'
 import { neededBy } from './wiring/needed.ts'
 import { inspectToken } from './wiring/inspect-token.ts'
 import { ensureInputsOf } from './wiring/ensure-inputs.ts'
-import { HostNetwork, propagationDetector, verdictsOf } from './wiring/host-network.ts'
+import { HostNetwork, shownPodsOf } from './wiring/host-network.ts'
 import { ownHosts } from './wiring/names.ts'
 import { listenAddresses } from './wiring/listen-addresses.ts'
 import { ObtainedCertificate } from './wiring/node-certificate.ts'
@@ -48,9 +45,6 @@ import { inOwnFolder } from './wiring/own-folder.ts'
 import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { accessReviewsOf } from './wiring/shared-cachers.ts'
-import { NodePods } from './wiring/node-pods.ts'
-import { noteWrite, podWrites, portLedgerOf } from './wiring/port-ledger.ts'
-import { PropagationReports } from './wiring/propagation-reports.ts'
 import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
 import { contentReports } from './wiring/status/content-reports.ts'
 import { pageFiles } from './wiring/status/page-files.ts'
@@ -210,8 +204,6 @@ export async function startHub(
   const access = unshared.use(accessReviewsOf(config, { metrics, log }))
   const references = new PodReferencesByVersion()
   const needed = neededBy(config.nodeName, references, access, log)
-  const podsWritten = new Broadcast<[CollectionKey, AcceptedWrite]>()
-  const observer = podWrites(config.nodeName, (key, write) => podsWritten.announce(key, write))
   const store = unshared.use(
     await storeOf(config, {
       keys,
@@ -221,29 +213,10 @@ export async function startHub(
       isHotRestart,
       committed,
       needed,
-      observer,
     }),
   )
-  const verdictsKept = new Broadcast()
-  const verdictsRevised = new Broadcast()
-  const verdicts = unshared.use(
-    verdictsOf(config, store, { kept: verdictsKept, revised: verdictsRevised, log }),
-  )
-  const podsJudged = new Broadcast<[PodFacts, Judgement]>()
-  const ledger = unshared.use(
-    portLedgerOf(config, {
-      store,
-      verdicts,
-      metrics,
-      onJudged: (pod, judgement) => podsJudged.announce(pod, judgement),
-      log,
-    }),
-  )
-  podsWritten.listen((key, write) => noteWrite(ledger, key, write))
-  const filters = unshared.use(new EnabledFilters(config, ledger, metrics, log))
-  verdictsKept.listen(() => filters.remake())
-  verdictsRevised.listen(() => filters.inform({ propagatedLater: verdicts.propagatedLater }))
-  unshared.use(filters.onChange(() => ledger.follow(filters.inputs)))
+  const kept = unshared.use(shownPodsOf(config, store, log))
+  const filters = unshared.use(new EnabledFilters(config, kept, metrics, log))
   filters.modules(own)
   const moduleFollower = unshared.use(followModules(config, own, { filters, health, metrics, log }))
   const shown = unshared.use(
@@ -256,13 +229,11 @@ export async function startHub(
       config,
       inputs: () => filters.inputs,
       store,
-      verdicts,
-      ledger,
+      kept,
       metrics,
       log,
     }),
   )
-  unshared.use(filters.onChange(() => hostNetwork.schedule()))
   unshared.use(committed.listen(() => hostNetwork.schedule()))
   const hubAddress = unshared.use(
     new ReachableAddress({
@@ -314,21 +285,8 @@ export async function startHub(
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
   const { own: dispatch, sharing } = path
   const readers = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
-  // Before the stored inputs are known, by which the ledger decides on the stored pods.
-  unshared.use(
-    new PropagationReports(podsJudged, {
-      nodeName: config.nodeName,
-      ledger,
-      cloud,
-      onlineChanged,
-      dispatch,
-      log,
-    }),
-  )
   const inputs = unshared.use(new FilterInputs(readers))
   const configMap = unshared.use(new HubConfigMap(readers))
-  const nodePods = unshared.use(new NodePods({ nodeName: config.nodeName, ledger, dispatch, log }))
-  ledger.follow(filters.inputs)
   // The kubelet's watch may exist already, and no other request would need this input before a pod
   // is filtered.
   const learnPool = (): void => {
@@ -375,8 +333,7 @@ export async function startHub(
     owners,
     accepted,
     filters,
-    detectPropagation: propagationDetector(config, verdicts),
-    ensureInputs: ensureInputsOf({ filters, inputs, hubAddress, nodePods }),
+    ensureInputs: ensureInputsOf({ filters, inputs, hubAddress }),
     shown,
     stopping: stopping.signal,
     watches,
@@ -455,7 +412,6 @@ export async function startHub(
           overlays: path.dispatch.local.overlays,
           running: { filters, answers: counts, watches },
           hostNetwork,
-          ledger,
         }),
         authorize: ({ peer }) => isRoot(peer, owners),
       },
@@ -506,7 +462,7 @@ export async function startHub(
     reconfigure: (next, read) => {
       inForce = next
       // Before the first answer in another mode.
-      if (next.hostNetworkPropagation !== 'off') verdicts.keep()
+      if (next.hostNetworkPropagation !== 'off') kept.keep()
       filters.reconfigure(next)
       shared.rescope()
       inputs.reconfigure()

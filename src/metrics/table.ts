@@ -302,41 +302,14 @@ export const metricTable = {
   hostNetworkPods: {
     name: 'nodehub_host_network_pods',
     type: 'gauge',
-    help: 'Pods of this node by the network on which the kubelet is shown them: host, their spec requests it; propagated, it does not; pod. would: those of pod that --host-network-propagation=on would propagate if they were new. All 0 where the mode was never other than off and nothing is propagated.',
+    help: 'Pods of this node by the network on which the kubelet is shown them: host, their spec requests it; propagated, it does not; pod. All 0 where the mode was never other than off and nothing is propagated.',
     labels: ['kind'],
   },
   hostNetworkPortClashes: {
     name: 'nodehub_host_network_port_clashes',
     type: 'gauge',
-    help: 'Ports that pods which are propagated, or would be, share with other pods or with what a node usually has there (`nodehub inspect host-network` names them).',
+    help: 'Ports that propagated pods share with other pods or with what a node usually has there (`nodehub inspect host-network` names them).',
     labels: [],
-  },
-  hostNetworkVerdicts: {
-    name: 'nodehub_host_network_verdicts_total',
-    type: 'counter',
-    help: 'Verdicts of --host-network-propagation=guarded by reason; a refused pod counts again when its reason changes, when it is propagated, and when it has started on the pod network.',
-    labels: ['result', 'reason'],
-    initialValues: [
-      {
-        result: ['propagated'],
-        reason: ['Propagated', 'PropagatedWithWarning', 'RunsOnHostNetwork'],
-      },
-      { result: ['unchanged'], reason: ['KeptOnPodNetwork'] },
-      {
-        result: ['refused'],
-        reason: [
-          'HostPortDiffers',
-          'NetworkAdministrator',
-          'NetworkSysctl',
-          'PortHeld',
-          'PortInUse',
-          'PortReserved',
-          'PrivilegedContainer',
-          'UserNamespace',
-          'VirtualMachine',
-        ],
-      },
-    ],
   },
   tracingSpans: {
     name: 'nodehub_tracing_spans_total',

@@ -240,9 +240,7 @@ const tables = {
     ['For', ({ rules }) => rules.map(ruleText).join('; '), 'minor'],
   ],
   pods: [
-    ['Pod', inNamespace, 'name'],
-    ['Shown on', ({ network }) => networks[network]],
-    ['If new, with on', ({ anew }) => anew, 'minor'],
+    ['Pod shown on it', inNamespace, 'name'],
     [
       'Ports',
       ({ ports }) =>
@@ -269,7 +267,6 @@ const tables = {
 }
 
 const count = (number) => (number === 0 ? '·' : String(number))
-const networks = { host: 'host, as requested', propagated: 'host, propagated', pod: 'pod network' }
 const levels = { warn: 'warn', error: 'bad', fatal: 'bad' }
 const uses = {
   client: 'to API servers',

@@ -158,10 +158,7 @@ void t.test('each key of the demo prints its effect', async (t) => {
   t.match(await press('f', filtered), 'shown 3 of its 4 endpoints')
   t.match(await press('f', filtered), 'shown 4 of its 4 endpoints')
 
-  t.match(
-    await press('n', /HostNetworkPropagated has the reason.*\n/),
-    /run (press-a on the host's network, and not press-b|press-b on the host's network, and not press-a)\./,
-  )
+  t.match(await press('n', /Which ports clash.*\n/), /network: press-a and press-b,/)
   const all = (await pods()).length
   t.equal(all, 11)
 

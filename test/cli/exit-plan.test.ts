@@ -184,23 +184,6 @@ void t.test('the plan has each owner with the patch that keeps its pods running'
   t.match(text, 'kubectl patch -n shop deployments.apps/web --type=strategic -p \'{"spec"')
 })
 
-void t.test('for a pod without an IP its hub’s condition decides', async (t) => {
-  const cluster = await edgeCluster(t)
-  for (const [name, status] of [
-    ['web', 'True'],
-    ['own', 'False'],
-  ] as const) {
-    const made = pod(cluster, `${name}-1`, { owner: deployment(cluster, name) })
-    const condition = { type: 'HostNetworkPropagated', status, reason: 'Tested' }
-    const pending = { phase: 'Pending', hostIP: '192.0.2.1', conditions: [condition] }
-    cluster.sandbox.update(pods, { ...made, status: pending }, 'status')
-  }
-  const { out } = await plan(cluster, { output: 'json' })
-  const { owners } = JSON.parse(out) as { owners: JsonObject[] }
-  t.match(owners, [{ name: 'web', propagated: 1 }])
-  t.equal(owners.length, 1, 'a refused pod is not on the host network')
-})
-
 void t.test('owners that cannot be patched are named with advice', async (t) => {
   const cluster = await edgeCluster(t)
   const release = { annotations: { 'meta.helm.sh/release-name': 'chart' } }

@@ -303,6 +303,16 @@ void t.test('where pods could reach it, the plain proxy needs its flag', async (
   }
 })
 
+void t.test('modes of propagation that are gone count as off, with a warning', async (t) => {
+  for (const former of ['guarded', 'observe']) {
+    const { config, notes } = right([`--host-network-propagation=${former}`])
+    t.equal(config.hostNetworkPropagation, 'off')
+    t.equal(config.plainProxy, 'refusing', 'propagated pods may reach it')
+    t.match(notes, [/^--host-network-propagation has no effect any more: guarded and observe/])
+  }
+  t.match(wrong(['--host-network-propagation=always']), [/"always" is none of off, on$/])
+})
+
 void t.test('an address of an API server is scheme, host and port', async (t) => {
   const read = (text: string) => right([`--server-addr=${text}`]).config.serverAddresses[1]?.href
   t.equal(read('10.0.0.1:6443'), 'https://10.0.0.1:6443/')

@@ -13,13 +13,11 @@ const skip = noControlPlane() ?? noKubelet() ?? noNodeNetwork() ?? false
 
 /** The rows that are tried here, by arm; npm run bench -- host-network tries all. */
 const tried: Readonly<Record<string, readonly string[]>> = {
-  legacy: ['same-port'],
-  guarded: ['same-port', 'net-admin', 'holder-ends'],
+  legacy: ['same-port', 'net-admin', 'holder-ends'],
   plain: ['same-port'],
   excluded: ['daemon-set'],
   explicit: ['baseline'],
   admission: ['same-port'],
-  'guarded-cni': ['same-port'],
   'plain-cni': ['distinct-ports'],
 }
 

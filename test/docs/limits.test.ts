@@ -19,8 +19,7 @@ import { options } from '../../src/config/options.ts'
 import { bufferedBytes } from '../../src/http/exchange/chunks.ts'
 import { mostOfUnverified } from '../../src/http/client/api-call.ts'
 import { unpackedBytes } from '../../src/http/exchange/unpacked.ts'
-import { mostPods } from '../../src/hub/filter/host-network/ledger.ts'
-import { mostVerdicts } from '../../src/hub/filter/host-network/verdicts.ts'
+import { mostPods } from '../../src/hub/filter/host-network/shown-pods.ts'
 import { maxFileBytes as largestModule } from '../../src/hub/filter/own/load.ts'
 import { mostMistakes } from '../../src/hub/filter/own/mistakes.ts'
 import { loadTimeoutMs as moduleMs } from '../../src/hub/filter/own/module.ts'
@@ -297,8 +296,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       counted(mostCollections),
       `${mostEras} states`,
     ],
-    'Pods whose network is kept': [counted(mostVerdicts)],
-    'Pods in the ledger of host ports (mode `guarded`)': [counted(mostPods)],
+    'Pods whose network is kept': [counted(mostPods)],
   },
   '## Tracing': {
     'Spans that are not exported yet': [counted(tracing.mostPendingSpans)],

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { allFilters } from '../../filters/index.ts'
-import type { NetworkVerdicts } from '../../src/hub/filter/host-network/verdicts.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { filterContract, type Expectation, type Sample } from '../contracts/filters.ts'
 
@@ -90,15 +89,7 @@ const address = (node: string): JsonObject => ({
 })
 
 /** For a node whose kubelet has got no pod yet. */
-const neverShown: NetworkVerdicts = {
-  areKept: true,
-  of: () => undefined,
-  mayHaveBeenShown: () => false,
-  propagatedLater: undefined,
-  isPropagatedLater: () => false,
-  judge: () => false,
-  settle: () => undefined,
-}
+const neverShown = { of: () => undefined, settle: () => undefined }
 
 /** The expected object: unchanged except for these members of its `spec`. */
 const withSpec = (object: JsonObject, spec: JsonObject): JsonObject => ({

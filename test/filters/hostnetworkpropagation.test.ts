@@ -1,7 +1,7 @@
 import t from 'tap'
 import { hostnetworkpropagation } from '../../filters/hostnetworkpropagation.ts'
 import { Filters } from '../../src/hub/filter/filters.ts'
-import type { PodVerdict, NetworkVerdict } from '../../src/hub/filter/host-network/verdicts.ts'
+import type { Shown, ShownPod } from '../../src/hub/filter/host-network/shown-pods.ts'
 import type { Inputs, PoolFacts } from '../../src/hub/filter/inputs.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { StatusError } from '../../src/api/kube/status.ts'
@@ -18,21 +18,14 @@ const pool = (hostNetwork: boolean | undefined): PoolFacts => ({
   annotations: {},
 })
 
-/** Verdicts that last as long as the test. */
-function verdictsInMemory(known: readonly PodVerdict[] = []) {
-  const verdicts = new Map<string, NetworkVerdict>(known)
+/** What was shown, as long as the test lasts. */
+function keptInMemory(known: readonly ShownPod[] = []) {
+  const pods = new Map<string, Shown>(known)
   return {
-    verdicts,
-    areKept: true,
-    of: (uid: string) => verdicts.get(uid),
-    mayHaveBeenShown: (uid: string) => uid === 'shown-before',
-    propagatedLater: undefined,
-    isPropagatedLater: () => false,
-    judge: () => false,
-    settle(judged: readonly PodVerdict[]) {
-      for (const [uid, verdict] of judged) {
-        if (!verdicts.has(uid)) verdicts.set(uid, verdict)
-      }
+    pods,
+    of: (uid: string) => pods.get(uid),
+    settle(shown: readonly ShownPod[]) {
+      for (const [uid, how] of shown) if (!pods.has(uid)) pods.set(uid, how)
       return undefined
     },
   }
@@ -40,8 +33,8 @@ function verdictsInMemory(known: readonly PodVerdict[] = []) {
 
 type Known = Partial<Pick<Inputs, 'propagation' | 'pool'>>
 
-/** The filter as a hub has it, which settles before it judges. */
-function filterOf(known: Known, kept = verdictsInMemory()) {
+/** The filter as a hub has it, which settles before it filters. */
+function filterOf(known: Known, kept = keptInMemory()) {
   const filters = new Filters(
     [hostnetworkpropagation(kept, known.propagation ?? 'off')],
     inputsOf(known),
@@ -59,8 +52,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
   const isPropagated = (object: ApiObject | undefined): boolean =>
     object !== undefined && podCursor(encoding, object).value(['spec', 'hostNetwork']) === true
 
-  const shown = async (known: Known, parts: PodParts = {}, judged: readonly PodVerdict[] = []) => {
-    const { chain } = filterOf(known, verdictsInMemory(judged))
+  const shown = async (known: Known, parts: PodParts = {}, before: readonly ShownPod[] = []) => {
+    const { chain } = filterOf(known, keptInMemory(before))
     const object = podObject(encoding, 'a', parts)
     await chain.prepare(podKind, encoding, [object])
     const look = chain.apply(podKind, encoding, object)
@@ -157,28 +150,31 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.equal(look, object)
   })
 
-  void t.test(`without a verdict the status decides, in every mode: ${encoding}`, async (t) => {
-    for (const propagation of ['off', 'on', 'observe'] as const) {
-      for (const kind of [pool(true), pool(false), null, undefined]) {
-        const known = { propagation, pool: kind }
-        const onHost = await shown(known, { status: statuses.onHost })
-        t.ok(onHost.propagated, 'its address is the host’s')
-        const elsewhere = await shown(known, { status: statuses.onPodNetwork })
-        t.equal(elsewhere.look, elsewhere.object, 'it has an address of its own')
-        const early = await shown(known, { status: statuses.beingMade })
-        t.equal(early.look, early.object, 'the host is named, and it has no address yet')
+  void t.test(
+    `of a pod that was not kept the status decides, in every mode: ${encoding}`,
+    async (t) => {
+      for (const propagation of ['off', 'on'] as const) {
+        for (const kind of [pool(true), pool(false), null, undefined]) {
+          const known = { propagation, pool: kind }
+          const onHost = await shown(known, { status: statuses.onHost })
+          t.ok(onHost.propagated, 'its address is the host’s')
+          const elsewhere = await shown(known, { status: statuses.onPodNetwork })
+          t.equal(elsewhere.look, elsewhere.object, 'it has an address of its own')
+          const early = await shown(known, { status: statuses.beingMade })
+          t.equal(early.look, early.object, 'the host is named, and it has no address yet')
+        }
       }
-    }
-    const second = {
-      ...statuses.onHost,
-      hostIP: '10.0.0.9',
-      hostIPs: [{ ip: '10.0.0.9' }, { ip: '10.0.0.1' }],
-    }
-    t.ok((await shown({}, { status: second })).propagated, 'any of the host’s addresses')
-  })
+      const second = {
+        ...statuses.onHost,
+        hostIP: '10.0.0.9',
+        hostIPs: [{ ip: '10.0.0.9' }, { ip: '10.0.0.1' }],
+      }
+      t.ok((await shown({}, { status: second })).propagated, 'any of the host’s addresses')
+    },
+  )
 
-  void t.test(`a verdict holds, whatever mode, pool and status say: ${encoding}`, async (t) => {
-    for (const propagation of ['off', 'on', 'observe'] as const) {
+  void t.test(`what was kept holds, whatever mode, pool and status say: ${encoding}`, async (t) => {
+    for (const propagation of ['off', 'on'] as const) {
       for (const kind of [pool(true), pool(false), pool(undefined), null, undefined]) {
         for (const status of [{}, ...Object.values(statuses)]) {
           const known = { propagation, pool: kind }
@@ -191,29 +187,12 @@ for (const encoding of ['json', 'protobuf'] as const) {
     }
   })
 
-  void t.test(
-    `a pod that may have been sent before stays, unless its status differs: ${encoding}`,
-    async (t) => {
-      for (const [status, propagated] of [
-        [{}, false],
-        [statuses.onHost, true],
-      ] as const) {
-        const { chain } = filterOf({ propagation: 'on', pool: pool(true) })
-        const object = podObject(encoding, 'shown-before', { status })
-        await chain.prepare(podKind, encoding, [object])
-        t.equal(isPropagated(chain.apply(podKind, encoding, object)), propagated)
-      }
-    },
-  )
-
-  void t.test(`off and observe leave pods unchanged: ${encoding}`, async (t) => {
-    for (const propagation of ['off', 'observe'] as const) {
-      const { look, object } = await shown({ propagation, pool: pool(true) })
-      t.equal(look, object)
-    }
+  void t.test(`off leaves pods unchanged: ${encoding}`, async (t) => {
+    const { look, object } = await shown({ propagation: 'off', pool: pool(true) })
+    t.equal(look, object)
   })
 
-  void t.test(`a new pod’s verdict is stored before it is sent: ${encoding}`, async (t) => {
+  void t.test(`a new pod is kept before it is sent: ${encoding}`, async (t) => {
     const { chain, kept, filters } = filterOf({ propagation: 'on', pool: pool(true) })
     const [a, b, own] = [
       podObject(encoding, 'a'),
@@ -222,7 +201,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     ]
     await chain.prepare(podKind, encoding, [a, b, own])
     t.strictSame(
-      [...kept.verdicts],
+      [...kept.pods],
       [
         ['a', 'propagated'],
         ['b', 'unchanged'],
@@ -234,9 +213,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.ok(isPropagated(later?.apply(podKind, encoding, a)), 'and kept')
   })
 
-  void t.test(`an unreadable pod gets no verdict: ${encoding}`, async (t) => {
+  void t.test(`an unreadable pod is not kept: ${encoding}`, async (t) => {
     const failures: string[] = []
-    const kept = verdictsInMemory()
+    const kept = keptInMemory()
     const known = inputsOf({ propagation: 'on', pool: pool(true) })
     const filters = new Filters([hostnetworkpropagation(kept, 'on')], known, {
       warn: () => undefined,
@@ -246,7 +225,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const whole = podObject(encoding, 'a')
     const torn = { ...whole, bytes: whole.bytes.subarray(0, whole.bytes.length - 9) }
     await chain?.prepare(podKind, encoding, [torn])
-    t.equal(kept.verdicts.size, 0)
+    t.equal(kept.pods.size, 0)
     t.equal(chain?.apply(podKind, encoding, torn), torn)
     t.strictSame(failures, ['hostnetworkpropagation'])
   })

@@ -243,7 +243,6 @@ export async function startHubParts(
         )),
       store,
     },
-    detectPropagation: () => undefined,
     maxRequestsInFlight,
     memoryLimitBytes: 1024 ** 3,
     dispatch,

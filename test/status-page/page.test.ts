@@ -59,7 +59,6 @@ void t.test(
     await page.shows(section('filters'), /masterservice/)
     await page.shows(section('certificates'), /TLS proxy/)
     await page.shows(section('pods'), /--host-network-propagation is off; .*pool/)
-    await page.shows(section('pods'), /default\/press\s+pod network/)
 
     await cloud.unplug()
     await hub.offline()

@@ -47,7 +47,7 @@ const longest = [
     .map((name) => `test/${name}.test.ts`),
   ...(
     'install adopt image serving-certificates exit-plan rotation expired-kubelet clean-debian ' +
-    'guarded-propagation host-network outages bare-node in-cluster kubectl offline-reboot ' +
+    'host-network outages bare-node in-cluster kubectl offline-reboot ' +
     'propagation versions failover reflectors'
   )
     .split(' ')

@@ -1,26 +1,5 @@
-import { isObject, type Json, type JsonObject } from './json.ts'
+import type { Json, JsonObject } from './json.ts'
 import { listAt, objectAt, optionalTextAt, printed, textAt, valueAt } from './json-at.ts'
-
-/** The condition of a pod that shows the hub's verdict under `guarded` propagation. */
-export const propagationCondition = 'HostNetworkPropagated'
-
-/** That condition in a pod's status; its members are '' where no hub has written it. */
-export interface PropagationCondition {
-  readonly status: string
-  readonly reason: string
-  readonly lastTransitionTime: string
-}
-
-export function propagationConditionIn(status: Json | undefined): PropagationCondition {
-  const condition = listAt(status, 'conditions').find(
-    (each) => textAt(each, 'type') === propagationCondition,
-  )
-  return {
-    status: textAt(condition, 'status'),
-    reason: textAt(condition, 'reason'),
-    lastTransitionTime: textAt(condition, 'lastTransitionTime'),
-  }
-}
 
 export interface HostPort {
   readonly port: number
@@ -46,22 +25,14 @@ const probes = ['livenessProbe', 'readinessProbe', 'startupProbe']
 export const portsOnHost = (spec: Json | undefined): readonly HostPort[] =>
   distinct(
     containersOf(spec).flatMap((container) => [
-      ...listAt(container, 'ports').map((port) => portOf(port, 'containerPort')),
+      ...listAt(container, 'ports').map(portOf),
       ...probes.flatMap((name) => probedPort(objectAt(container, name)) ?? []),
     ]),
   )
 
-/** The ports of the host that a pod on the pod network takes. */
-export const hostPortsOf = (spec: Json | undefined): readonly HostPort[] =>
-  distinct(
-    containersOf(spec).flatMap((container) =>
-      listAt(container, 'ports').map((port) => portOf(port, 'hostPort')),
-    ),
-  )
-
-function portOf(declared: Json, field: 'containerPort' | 'hostPort'): HostPort {
+function portOf(declared: Json): HostPort {
   const protocol = optionalTextAt(declared, 'protocol') ?? 'TCP'
-  return { port: Number(valueAt(declared, field) ?? 0), protocol }
+  return { port: Number(valueAt(declared, 'containerPort') ?? 0), protocol }
 }
 
 /** A probe of another host does not show a port of this pod; one of loopback probes the node. */
@@ -142,22 +113,3 @@ function obstacleInContainer(container: Json): Obstacle | undefined {
   const message = `container ${name} maps port ${from} of the host to its port ${to}, which needs a pod network`
   return { reason: 'HostPortDiffers', message }
 }
-
-/** The kind of the controller that owns a pod; `undefined`: none. */
-export const controllerKind = (metadata: Json | undefined): string | undefined =>
-  listAt(metadata, 'ownerReferences')
-    .filter((owner) => isObject(owner) && owner['controller'] === true)
-    .map((owner) => textAt(owner, 'kind'))[0]
-
-/** Whether a container of the pod has ever existed, as far as the status shows. */
-export const hasHadContainer = (status: Json | undefined): boolean =>
-  ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'].some((list) =>
-    listAt(status, list).some(
-      (each) =>
-        textAt(each, 'containerID') !== '' ||
-        Number(valueAt(each, 'restartCount') ?? 0) > 0 ||
-        ['state', 'lastState'].some((state) =>
-          ['running', 'terminated'].some((kind) => valueAt(each, state, kind) !== undefined),
-        ),
-    ),
-  )

@@ -31,26 +31,20 @@ function hostNetworkTable({
   const clashes = pods.flatMap((pod) =>
     pod.clashes.map((clash) => [nameOf(pod), `${clash.port}/${clash.protocol}`, clash.with]),
   )
+  const propagated = pods.filter(({ network }) => network === 'propagated')
+  if (propagated.length === 0)
+    return `${head}No pod is shown on the host's network that does not request it.\n`
   return paragraphs(
     head,
     aligned(['POD', 'PORT', 'CLASHES WITH'], clashes),
     aligned(
-      ['POD', 'SHOWN ON', 'KEPT', 'IF NEW, WITH ON', 'PORTS'],
-      pods.map((pod) => [
+      ["SHOWN ON THE HOST'S NETWORK", 'PORTS'],
+      propagated.map((pod) => [
         nameOf(pod),
-        networks[pod.network],
-        pod.verdict ?? '-',
-        pod.anew,
         pod.ports.map(({ containerPort, protocol }) => `${containerPort}/${protocol}`).join(' '),
       ]),
     ),
   )
-}
-
-const networks: Readonly<Record<PodOnNode['network'], string>> = {
-  host: 'host, as requested',
-  propagated: 'host, propagated',
-  pod: 'pod network',
 }
 
 const nameOf = ({ namespace, name }: PodOnNode): string => `${namespace}/${name}`

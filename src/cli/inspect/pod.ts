@@ -9,7 +9,7 @@ interface PodWithDiffs extends Omit<PodReport, 'shown'> {
   readonly shown: readonly DiffForComponent[]
 }
 
-/** Exit code 1: the pod is not recorded, its ports clash, or it is refused the host's network. */
+/** Exit code 1: the pod is not recorded, or its ports clash. */
 export const pod = inspection<PodWithDiffs>({
   takes: ['NAMESPACE/NAME'],
   ofStopped: true,
@@ -31,29 +31,18 @@ kept, and not what filters make of it.
       report.object ? `As an API server last said:\n\n${stringify(report.object)}` : '',
       shownText(report),
     ),
-  code: ({ object, network, judgement }) =>
-    object &&
-    ![judgement?.verdict, network?.verdict].includes('refused') &&
-    (network?.clashes ?? []).length === 0
-      ? 0
-      : 1,
+  code: ({ object, network }) => (object && (network?.clashes ?? []).length === 0 ? 0 : 1),
 })
 
-/** The verdict on the pod's network, and why. */
-function networkText({ mode, network, judgement }: Omit<PodReport, 'shown'>): string {
+/** The pod's network, and the ports that clash on it. */
+function networkText({ mode, network }: Omit<PodReport, 'shown'>): string {
   const about = mode === 'unknown' ? 'The hub is stopped' : `--host-network-propagation is ${mode}`
   if (!network) return `${about}; the kubelet of this node has not listed the pod.\n`
-  const { clashes, verdict } = network
   return paragraphs(
     `${about}; the kubelet is shown the pod ${networks[network.network]}.\n`,
-    judgement
-      ? `It is ${judgement.verdict} (${judgement.reason}): ${judgement.message}.\n`
-      : verdict === undefined
-        ? ''
-        : `Its verdict is "${verdict}", from before the hub has started or from its status.\n`,
     aligned(
       ['PORT', 'CLASHES WITH'],
-      clashes.map(({ port, protocol, with: other }) => [`${port}/${protocol}`, other]),
+      network.clashes.map(({ port, protocol, with: other }) => [`${port}/${protocol}`, other]),
     ),
   )
 }

@@ -25,7 +25,7 @@ export const inspections: Readonly<Record<string, InspectionEntry>> = {
   },
   pod: {
     summary:
-      'one pod as the cloud said last and, as a diff, as each component is shown it, on which network it is, and why; for root',
+      'one pod as the cloud said last and, as a diff, as each component is shown it, and on which network it is; for root',
     load: async () => (await import('./pod.ts')).pod,
   },
   get: {
@@ -61,7 +61,7 @@ export const inspections: Readonly<Record<string, InspectionEntry>> = {
   },
   'host-network': {
     summary:
-      'on which network the kubelet is shown each pod, what --host-network-propagation=on would make of it, which ports it declares, and which of them clash on this node',
+      "the pods that the kubelet is shown on the host's network although they do not request it, and which of their ports clash on this node",
     load: async () => (await import('./host-network.ts')).hostNetwork,
   },
 }

@@ -1,6 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
-import { propagationConditionIn } from '../../api/kube/host-network-pod.ts'
 import type { SchedulableNode } from '../../api/kube/scheduling.ts'
 import { contextOf, type Context } from '../../node/lint/context.ts'
 import { isMirror } from '../admission/pod.ts'
@@ -103,8 +102,7 @@ function podFacts(pod: JsonObject): PodFacts {
 
 /**
  * By the status of its kubelet: only a pod on the host's network has the address of its host
- * (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go). For a pod without an address a
- * hub's condition decides.
+ * (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go).
  */
 function runsOnHost(pod: JsonObject): boolean {
   const addresses = (one: string, all: string): readonly string[] =>
@@ -114,8 +112,7 @@ function runsOnHost(pod: JsonObject): boolean {
     ].filter((address) => address !== '')
   const hosts = addresses('hostIP', 'hostIPs')
   const own = addresses('podIP', 'podIPs')
-  if (own.length > 0) return own.some((address) => hosts.includes(address))
-  return propagationConditionIn(valueAt(pod, 'status')).status === 'True'
+  return own.some((address) => hosts.includes(address))
 }
 
 /** The owner reference with `controller: true`, of which there is at most one. */

@@ -47,12 +47,7 @@ export interface Inputs {
    */
   readonly hubAddress: HubAddress | null
   /** The mode of the filter for host-network pools. */
-  readonly propagation: 'off' | 'on' | 'observe' | 'guarded'
-  /**
-   * The uids, sorted, of pods that the kubelet may first have got unchanged, and that were
-   * propagated later; `undefined`: none.
-   */
-  readonly propagatedLater: readonly string[] | undefined
+  readonly propagation: 'off' | 'on'
   /**
    * Inputs that are unknown, and that the hub cannot read: filters do without them, and requests do
    * not wait.
@@ -69,7 +64,6 @@ export const unknownInputs: Inputs = {
   topologies: undefined,
   hubAddress: null,
   propagation: 'off',
-  propagatedLater: undefined,
 }
 
 export type InputName = Exclude<keyof Inputs, 'untold'>

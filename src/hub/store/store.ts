@@ -278,24 +278,6 @@ export interface ObjectStore extends AsyncDisposable {
   ): readonly (DocumentKey & Pick<StoredDocument, 'confirmedAt'>)[]
 }
 
-/** A write of a collection, as the store accepts it for its next commits. */
-export type AcceptedWrite =
-  | { readonly kind: 'events'; readonly events: readonly WatchEvent[] }
-  | {
-      readonly kind: 'list'
-      readonly gvk: GVK
-      readonly version: string
-      /** Without those that a later event has changed. */
-      readonly objects: readonly ApiObject[]
-    }
-
-/** Observes the writes of some collections, in the order of their commits. */
-export interface WriteObserver {
-  readonly observes: (key: CollectionKey) => boolean
-  /** Must not throw. */
-  readonly onAccepted: (key: CollectionKey, write: AcceptedWrite) => void
-}
-
 /** The disk or the file refused a write, or could not be read. `cause` has the reason. */
 export class StoreFailure extends Error {
   readonly code = 'STORE_FAILURE'

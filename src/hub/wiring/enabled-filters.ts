@@ -6,7 +6,7 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters } from '../filter/filters.ts'
-import type { NetworkVerdicts } from '../filter/host-network/verdicts.ts'
+import type { ShownPods } from '../filter/host-network/shown-pods.ts'
 import { unknownInputs, type InputName, type Inputs } from '../filter/inputs.ts'
 import type { AdditionalComponents } from '../filter/rule-matcher.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
@@ -42,24 +42,28 @@ type DecisionCounts = Pick<FilterStatus, 'edited' | 'withheld' | 'failed' | 'las
 export class EnabledFilters implements FilterChains, Disposable {
   readonly #filters: Filters
   readonly #failures: FailureLog
-  readonly #verdicts: NetworkVerdicts
+  readonly #kept: Pick<ShownPods, 'of' | 'settle'>
   readonly #metrics: HubMetrics
   #builtIn: readonly FilterDefinition[]
   #live: LiveConfig
   #own: readonly FilterDefinition[] = []
   readonly #counts = new Map<string, DecisionCounts>()
 
-  constructor(config: HubConfig, verdicts: NetworkVerdicts, metrics: HubMetrics, log: Logger) {
+  constructor(
+    config: HubConfig,
+    kept: Pick<ShownPods, 'of' | 'settle'>,
+    metrics: HubMetrics,
+    log: Logger,
+  ) {
     this.#live = config
-    this.#verdicts = verdicts
+    this.#kept = kept
     this.#metrics = metrics
     this.#failures = new FailureLog(log)
-    this.#builtIn = allFilters(verdicts, propagationOf(config))
+    this.#builtIn = allFilters(kept, config.hostNetworkPropagation)
     const known = {
       ...unknownInputs,
       nodeName: config.nodeName,
-      propagation: propagationOf(config),
-      propagatedLater: verdicts.propagatedLater,
+      propagation: config.hostNetworkPropagation,
     }
     this.#filters = new Filters([], known, {
       warn: (message) => log.warn(message),
@@ -188,20 +192,13 @@ export class EnabledFilters implements FilterChains, Disposable {
     this.#enable()
   }
 
-  /** Rebuilds the filters that depend on whether verdicts are stored. */
-  remake(): void {
-    this.#builtIn = allFilters(this.#verdicts, propagationOf(this.#live))
-    this.#enable()
-  }
-
   reconfigure(next: LiveConfig): void {
-    const before = propagationOf(this.#live)
+    const { hostNetworkPropagation: propagation } = next
+    if (propagation !== this.#live.hostNetworkPropagation)
+      this.#builtIn = allFilters(this.#kept, propagation)
     this.#live = next
-    if (propagationOf(next) !== before) {
-      this.#builtIn = allFilters(this.#verdicts, propagationOf(next))
-    }
     this.#enable()
-    this.#filters.setInputs({ propagation: propagationOf(next) })
+    this.#filters.setInputs({ propagation })
   }
 
   /** The filters that the live configuration enables act from now on; their counters begin at 0. */
@@ -245,6 +242,3 @@ const enabled = (
       actsWhenDisabled ??
       (filters.enabled && !filters.disabled.has('*') && !filters.disabled.has(name)),
   )
-
-const propagationOf = ({ hostNetworkPropagation }: LiveConfig): Inputs['propagation'] =>
-  hostNetworkPropagation

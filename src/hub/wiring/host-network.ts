@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { Broadcast } from '../../base/broadcast.ts'
 import { after, elapsed } from '../../base/clock.ts'
 import { TimeSlices } from '../../base/time-slices.ts'
 import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
@@ -12,121 +11,58 @@ import {
   type HostNetworkReport,
   type PodOnNode,
 } from '../filter/host-network/report.ts'
-import { mayBePropagated, verdictFromStatus } from '../filter/host-network/rule.ts'
-import { VerdictStore } from '../filter/host-network/verdicts.ts'
-import type { PortLedger } from '../filter/host-network/ledger.ts'
-import type { Inputs } from '../filter/inputs.ts'
+import { shownIfReadable } from '../filter/host-network/rule.ts'
+import { ShownPods, type Shown, type ShownPod } from '../filter/host-network/shown-pods.ts'
+import { unknownInputs, type Inputs } from '../filter/inputs.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ReservedPort } from '../../api/kube/node-ports.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { pods } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { podsVersion } from './needed.ts'
 
-interface VerdictDependencies {
-  /** Announced when the hub begins to store verdicts. */
-  readonly kept: Broadcast
-  /** Announced when a refused pod has been propagated. */
-  readonly revised: Broadcast
-  readonly log: Logger
-}
-
 /**
- * The network under which pods of this node were shown, kept beside the cache, which may be
+ * The network on which the kubelet got each pod of this node, kept beside the cache, which may be
  * deleted.
  */
-export function verdictsOf(
+export function shownPodsOf(
   { rootDir, nodeName, hostNetworkPropagation }: HubConfig,
   store: ObjectStore,
-  { kept, revised, log }: VerdictDependencies,
-): VerdictStore {
-  const verdicts = new VerdictStore(join(rootDir, 'host-network.json'), {
-    // An earlier hub that stored no verdicts recorded each pod before it showed it to the kubelet.
-    shownBefore: () => pick(store, log, ({ uid }) => uid),
-    onKept: () => kept.announce(),
-    onRevised: () => revised.announce(),
+  log: Logger,
+): ShownPods {
+  const kept = new ShownPods(join(rootDir, 'host-network.json'), {
+    cached: () => shownBefore(store, nodeName, log),
     onFailure: (err) =>
       log.error(
         { err },
         'cannot write host-network.json: after a crash pods may be shown on another network',
       ),
   })
-  if (verdicts.areKept) return verdicts
-  const propagated = (): readonly unknown[] =>
-    pick(store, log, ({ cursor }) => isPropagated(cursor, nodeName) || undefined)
-  if (hostNetworkPropagation !== 'off' || propagated().length > 0) verdicts.keep()
-  return verdicts
+  if (hostNetworkPropagation !== 'off') kept.keep()
+  return kept
 }
 
 /**
- * The results of `find` for the readable pods in the cache; for other pods their status decides
- * when they are shown next.
+ * How the kubelet has got the cached pods while the filter was off: as their status shows, else
+ * unchanged. A hub records each pod before it shows it.
  */
-function pick<T>(store: ObjectStore, log: Logger, find: (pod: CachedPod) => T | undefined): T[] {
-  const found: T[] = []
+function shownBefore(store: ObjectStore, nodeName: string, log: Logger): readonly ShownPod[] {
+  const shown = new Map<string, Shown>()
   try {
-    for (const pod of podsIn(store)) {
-      const each = find(pod)
-      if (each !== undefined) found.push(each)
+    for (const { cursor, uid } of podsIn(store)) {
+      const how = shownIfReadable(cursor, undefined, { ...unknownInputs, nodeName })
+      if (how === 'propagated') shown.set(uid, how)
+      else if (how === 'unchanged' && !shown.has(uid)) shown.set(uid, how)
     }
   } catch (err) {
     log.error({ err }, 'cannot read from the cache how pods were shown before')
   }
-  return found
+  return [...shown]
 }
-
-/** More pods than a node has. */
-const mostRemembered = 1_000
-
-/**
- * Detects pods that yurthub 1.4, or a hub whose verdicts were lost, has propagated, while no
- * verdicts are stored: the first one makes the hub store verdicts, and its filters act.
- */
-export function propagationDetector(
-  { nodeName }: StartConfig,
-  verdicts: VerdictStore,
-): DetectPropagation {
-  /**
-   * The version at which each pod was last found not to be propagated: most lists repeat the same
-   * pods.
-   */
-  const checked = new Map<string, string>()
-  return ({ component, info }) => {
-    if (verdicts.areKept || component !== 'kubelet' || !info.isResource) return undefined
-    if (info.gvr.group !== pods.group || info.gvr.resource !== pods.resource) return undefined
-    return (gvk, encoding, object) => {
-      const { uid, resourceVersion } = object
-      if (uid !== '' && checked.get(uid) === resourceVersion) return false
-      const pod = cursorOf(encoding, gvk, object)
-      if (!isPropagated(pod, nodeName)) {
-        if (checked.size >= mostRemembered && !checked.has(uid)) checked.clear()
-        checked.set(uid, resourceVersion)
-        return false
-      }
-      // The client's next request waits for the write.
-      verdicts.settle([[uid, 'propagated']])?.catch(() => undefined)
-      return true
-    }
-  }
-}
-
-/**
- * Unreadable pods are reported elsewhere. The status decides most cases, and is smaller than the
- * spec.
- */
-function isPropagated(pod: Cursor, nodeName: string): boolean {
-  try {
-    return verdictFromStatus(pod) === 'propagated' && mayBePropagated(pod, nodeName)
-  } catch {
-    return false
-  }
-}
-
 /**
  * Every cached pod of the node, in each representation: a pod may occur several times, at different
  * versions.
@@ -166,8 +102,7 @@ interface HostNetworkParts {
   readonly config: StartConfig
   readonly inputs: () => Inputs
   readonly store: ObjectStore
-  readonly verdicts: VerdictStore
-  readonly ledger: PortLedger
+  readonly kept: ShownPods
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -180,15 +115,12 @@ const minReconcileMs = 1000
 const reconcileShare = 0.1
 
 /**
- * Reconciles the node's pods: drops the verdicts of deleted ones, logs those that are, or would be,
- * propagated, and shows them in metrics.
+ * Reconciles the node's pods: drops what is kept of deleted ones, logs those that are propagated,
+ * and shows them in metrics.
  */
 export class HostNetwork implements Disposable {
   readonly #parts: HostNetworkParts
-  readonly #versionAtStart: string
   #version: string | undefined
-  /** The inputs of the last report. */
-  #reportedInputs = ''
   /** Set until the reconciliation is over. */
   #next: Disposable | undefined
   #changed = false
@@ -198,23 +130,17 @@ export class HostNetwork implements Disposable {
 
   constructor(parts: HostNetworkParts) {
     this.#parts = parts
-    this.#versionAtStart = this.#podsVersion()
     this.#show([])
     this.schedule()
   }
 
   /**
-   * The network of each pod as the kubelet is shown it, and would be. Without pods where the cache
-   * cannot be read.
+   * The network of each pod as the kubelet is shown it. Without pods where the cache cannot be
+   * read.
    */
   async report(): Promise<HostNetworkReport> {
-    const { config, inputs, verdicts, log } = this.#parts
-    const about = {
-      inputs: inputs(),
-      verdictOf: (uid: string) => verdicts.of(uid),
-      mayHaveBeenShown: (uid: string) => verdicts.mayHaveBeenShown(uid),
-      reserved: portsOfHub(config),
-    }
+    const { config, inputs, kept, log } = this.#parts
+    const about = { inputs: inputs(), kept, reserved: portsOfHub(config) }
     try {
       return await hostNetworkReport({ ...about, pods: this.#pods() })
     } catch (err) {
@@ -223,7 +149,7 @@ export class HostNetwork implements Disposable {
     }
   }
 
-  /** Schedules a reconciliation, after a commit or a change of inputs. */
+  /** Schedules a reconciliation, after a commit. */
   schedule(): void {
     if (this.#closed) return
     this.#changed = true
@@ -240,11 +166,6 @@ export class HostNetwork implements Disposable {
     return podsAsListed(store, config.nodeName)
   }
 
-  #podsVersion(): string {
-    const { config, store } = this.#parts
-    return podsVersion(store, config.nodeName)
-  }
-
   async #reconcileNext(): Promise<void> {
     this.#changed = false
     await this.#reconcile()
@@ -254,28 +175,22 @@ export class HostNetwork implements Disposable {
   }
 
   async #reconcile(): Promise<void> {
-    const { verdicts, log } = this.#parts
-    // Without verdicts no pod is or was propagated.
-    if (!verdicts.areKept) return
-    const version = this.#podsVersion()
-    const { propagation, pool } = this.#parts.inputs()
-    const reportInputs = JSON.stringify([propagation, pool])
-    if (version === this.#version && reportInputs === this.#reportedInputs) return
+    const { config, store, kept, log } = this.#parts
+    // Where nothing is kept no pod is or was propagated.
+    if (!kept.areKept) return
+    const version = podsVersion(store, config.nodeName)
+    if (version === this.#version) return
     const began = elapsed()
     try {
       if (this.#pods() === undefined) return
-      if (version !== this.#version) {
-        const present = await this.#present()
-        if (this.#closed) return
-        verdicts.retain(present, version !== this.#versionAtStart)
-        this.#parts.ledger.reconcile()
-      }
-      const report = await this.report()
+      const present = await this.#present()
       if (this.#closed) return
-      this.#show(report.pods ?? [])
-      this.#logPods(report)
+      kept.retain(present)
+      const { pods = [] } = await this.report()
+      if (this.#closed) return
+      this.#show(pods)
+      this.#logPods(pods)
       this.#version = version
-      this.#reportedInputs = reportInputs
     } catch (err) {
       if (!this.#closed) log.error({ err }, 'cannot determine which pods were deleted')
     }
@@ -293,42 +208,31 @@ export class HostNetwork implements Disposable {
     return present
   }
 
-  /** Logs each pod once for each mode. */
-  #logPods({ mode, pods: all = [] }: HostNetworkReport): void {
-    const { log } = this.#parts
-    const concerned = all.filter(({ network, anew }) =>
-      mode === 'on' || mode === 'guarded'
-        ? network === 'propagated'
-        : network === 'pod' && anew === 'propagated',
-    )
-    const keyOf = ({ uid }: PodOnNode): string => `${mode} ${uid}`
-    if (mode !== 'off') {
-      for (const pod of concerned) {
-        if (this.#logged.has(keyOf(pod))) continue
-        const { namespace, name, clashes } = pod
-        const level = clashes.length > 0 ? 'warn' : 'info'
-        const what = mode === 'observe' ? 'would be shown' : 'is shown'
-        log[level]({ pod: `${namespace}/${name}`, clashes }, `a pod ${what} on the host network`)
-      }
+  /** Logs each propagated pod once. */
+  #logPods(pods: readonly PodOnNode[]): void {
+    const propagated = pods.filter(({ network }) => network === 'propagated')
+    for (const { uid, namespace, name, clashes } of propagated) {
+      if (this.#logged.has(uid)) continue
+      const level = clashes.length > 0 ? 'warn' : 'info'
+      const about = { pod: `${namespace}/${name}`, clashes }
+      this.#parts.log[level](about, 'a pod is shown on the host network')
     }
-    this.#logged = new Set(concerned.map(keyOf))
+    this.#logged = new Set(propagated.map(({ uid }) => uid))
   }
 
-  #show(all: readonly PodOnNode[]): void {
+  #show(pods: readonly PodOnNode[]): void {
     const { metrics } = this.#parts
     for (const kind of ['host', 'propagated', 'pod'] as const) {
-      const shown = all.filter(({ network }) => network === kind)
+      const shown = pods.filter(({ network }) => network === kind)
       metrics.hostNetworkPods.set({ kind }, shown.length)
     }
-    const would = all.filter(({ network, anew }) => network === 'pod' && anew === 'propagated')
-    metrics.hostNetworkPods.set({ kind: 'would' }, would.length)
-    const clashes = all.reduce((sum, pod) => sum + pod.clashes.length, 0)
+    const clashes = pods.reduce((sum, pod) => sum + pod.clashes.length, 0)
     metrics.hostNetworkPortClashes.set(clashes)
   }
 }
 
 /** The configured ports. */
-export const portsOfHub = ({ ops, proxy }: StartConfig): readonly ReservedPort[] => [
+const portsOfHub = ({ ops, proxy }: StartConfig): readonly ReservedPort[] => [
   hubPort(ops.port, 'the health of the hub'),
   hubPort(proxy.port, 'the hub, without TLS'),
   hubPort(proxy.securePort, 'the hub'),

@@ -14,7 +14,7 @@ import { bootVerdict, type BootVerdict } from '../boot/verdict.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
 import { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
-import { VerdictStore } from '../filter/host-network/verdicts.ts'
+import { ShownPods } from '../filter/host-network/shown-pods.ts'
 import { unknownInputs } from '../filter/inputs.ts'
 import { bytesOnDisk } from '../store/sqlite/open.ts'
 import { openStopped } from '../store/sqlite/open-stopped.ts'
@@ -145,17 +145,14 @@ async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise
 /** The mode of propagation, and the ports of the hub, are in no file. */
 async function hostNetwork({ rootDir, store, nodeName }: StoppedParts): Promise<StoppedNetworks> {
   await using inputs = new StoredInputs(join(rootDir, 'filter-inputs.json'), nodeName)
-  await using verdicts = new VerdictStore(join(rootDir, 'host-network.json'), {
-    shownBefore: () => [],
-    onKept: () => undefined,
-    onRevised: () => undefined,
+  await using kept = new ShownPods(join(rootDir, 'host-network.json'), {
+    cached: () => [],
     onFailure: () => undefined,
   })
   const report = await hostNetworkReport({
     inputs: { ...unknownInputs, ...inputs.latest, nodeName },
     pods: podsAsListed(store, nodeName),
-    verdictOf: (uid) => verdicts.of(uid),
-    mayHaveBeenShown: (uid) => verdicts.mayHaveBeenShown(uid),
+    kept,
     reserved: [],
   })
   return { ...report, mode: 'unknown' }

@@ -4,7 +4,6 @@ import { makeFolder } from '../../base/folder.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FindReferencedObjects } from '../store/named-object.ts'
-import type { WriteObserver } from '../store/store.ts'
 import { openStore } from '../store/sqlite/open.ts'
 import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
@@ -21,7 +20,6 @@ interface StoreDependencies {
   /** Announced after each commit. */
   readonly committed: Broadcast
   readonly needed: FindReferencedObjects
-  readonly observer: WriteObserver
 }
 
 /**
@@ -32,7 +30,7 @@ const lettingGoMs = 10_000
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = async (
   { cachePath, cacheMaxBytes }: StartConfig,
-  { keys, metrics, health, log, isHotRestart, committed, needed, observer }: StoreDependencies,
+  { keys, metrics, health, log, isHotRestart, committed, needed }: StoreDependencies,
 ): Promise<SqliteStore> => {
   const wrote = (): void => {
     if (health.storeFailure !== undefined) log.info('the store takes writes again')
@@ -72,7 +70,6 @@ export const storeOf = async (
       )
     },
     referencedObjects: needed,
-    observer,
     onRecovered: wrote,
     onCommitted: (bytes) => {
       wrote()

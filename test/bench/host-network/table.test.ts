@@ -72,7 +72,7 @@ void t.test('sentences of the page are derived from the record', async (t) => {
     rowOf('legacy, same-port', seen({ counts: { Serving: 2 } }), seen({ counts: { Serving: 1 } })),
     rowOf('yurthub-1.4, switched-off', seen({ counts: { Stuck: 3 } })),
     rowOf('legacy, switched-off', seen({ counts: { Serving: 3 } })),
-    rowOf('guarded, rolling-update', seen({ changes: comesBack, happened: short(2_500) })),
+    rowOf('legacy, rolling-update', seen({ changes: comesBack, happened: short(2_500) })),
   ]
   const record: Record = { made, rows }
   t.strictSame(sentencesOf(record), [
@@ -88,11 +88,11 @@ void t.test('sentences of the page are derived from the record', async (t) => {
     ends(
       rowOf('legacy, update-in-place', serves, hangs, hangs),
       rowOf('legacy-cni, update-in-place', hangs),
-      rowOf('guarded, update-in-place', serves, serves),
+      rowOf('admission, update-in-place', serves, serves),
       rowOf('explicit, update-in-place', serves),
       rowOf('plain, update-in-place', neverServes),
     ),
-    'The update with maxSurge 0 ends under `legacy` in 1 of 3 runs, under `legacy-cni` in 0 of 1; under `guarded`, `explicit` in each run.',
+    'The update with maxSurge 0 ends under `legacy` in 1 of 3 runs, under `legacy-cni` in 0 of 1; under `admission`, `explicit` in each run.',
   )
   const surges = (...runs: readonly Observed[]) =>
     sentencesOf({ made, rows: [rowOf('plain, rolling-update', ...runs)] })[3]

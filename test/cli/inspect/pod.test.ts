@@ -20,47 +20,44 @@ async function run(
   return { code, out, err }
 }
 
-void t.test('a pod is shown with its network and the reason, also offline', { skip }, async (t) => {
-  const cloud = await startCloud(t)
-  const node = cloud.sandbox.get(nodes, nodeName) as JsonObject & { metadata: JsonObject }
-  const labels = {
-    'apps.openyurt.io/nodepool': 'edge',
-    'nodepool.openyurt.io/hostnetwork': 'true',
-  }
-  cloud.sandbox.update(nodes, { ...node, metadata: { ...node.metadata, labels } })
-  const hub = await startTestHub(t, {
-    upstreams: [cloud],
-    flags: ['--plain-proxy=true', '--host-network-propagation=guarded'],
-  })
-  await hub.online()
-  await until('the hub to know the pool', async () => {
-    const { body } = await hub.ops.get('/inspect/host-network')
-    return (JSON.parse(body.toString()) as JsonObject)['hostNetworkPool'] === true
-  })
-  for (const name of ['first', 'second']) {
-    const ports = [{ containerPort: 18_080, protocol: 'TCP' }]
-    const containers = [{ name: 'main', image: 'main', ports }]
-    cloud.sandbox.create(pods, { ...pod(name), spec: { nodeName, containers } })
-    // Of pods that come in one list and of one second, the uid decides which is judged first.
-    t.equal((await hub.as('kubelet').get(podsOfNode)).status, 200)
-  }
-  await cloud.unplug()
-  await hub.offline()
+void t.test(
+  'a pod is shown with its network and its clashing ports, also offline',
+  { skip },
+  async (t) => {
+    const cloud = await startCloud(t)
+    const node = cloud.sandbox.get(nodes, nodeName) as JsonObject & { metadata: JsonObject }
+    const labels = {
+      'apps.openyurt.io/nodepool': 'edge',
+      'nodepool.openyurt.io/hostnetwork': 'true',
+    }
+    cloud.sandbox.update(nodes, { ...node, metadata: { ...node.metadata, labels } })
+    const hub = await startTestHub(t, {
+      upstreams: [cloud],
+      flags: ['--plain-proxy=true', '--host-network-propagation=on'],
+    })
+    await hub.online()
+    await until('the hub to know the pool', async () => {
+      const { body } = await hub.ops.get('/inspect/host-network')
+      return (JSON.parse(body.toString()) as JsonObject)['hostNetworkPool'] === true
+    })
+    for (const name of ['first', 'second']) {
+      const ports = [{ containerPort: 18_080, protocol: 'TCP' }]
+      const containers = [{ name: 'main', image: 'main', ports }]
+      cloud.sandbox.create(pods, { ...pod(name), spec: { nodeName, containers } })
+      t.equal((await hub.as('kubelet').get(podsOfNode)).status, 200)
+    }
+    await cloud.unplug()
+    await hub.offline()
 
-  const first = await run(hub, 'default/first')
-  t.match(
-    first.out,
-    "is guarded; the kubelet is shown the pod on the host's network, by propagation.",
-  )
-  t.match(first.out, /^It is propagated \(Propagated\): .*it holds 18080\/TCP\.$/m)
-  t.match(first.out, /^kubelet +edited +hostnetworkpropagation \(edited\)$/m)
-  t.match(first.out, /^\+ {2}hostNetwork: true$/m)
-  const second = await run(hub, 'default/second')
-  t.equal(second.code, 1)
-  t.match(second.out, 'the kubelet is shown the pod on the pod network.')
-  t.match(second.out, /^It is refused \(PortHeld\): port 18080\/TCP is held by pod default\/first/m)
-  const json = JSON.parse((await run(hub, 'default/second', '-o', 'json')).out) as JsonObject
-  t.match(json, { mode: 'guarded', judgement: { verdict: 'refused', reason: 'PortHeld' } })
-  t.match(await run(hub, 'default/none'), { code: 1, out: /has read pods default\/none/ })
-  t.match(await run(hub, 'first'), { code: 2, err: /NAMESPACE\/NAME/ })
-})
+    const first = await run(hub, 'default/first')
+    t.equal(first.code, 1)
+    t.match(first.out, "is on; the kubelet is shown the pod on the host's network, by propagation.")
+    t.match(first.out, /^18080\/TCP +default\/second$/m)
+    t.match(first.out, /^kubelet +edited +hostnetworkpropagation \(edited\)$/m)
+    t.match(first.out, /^\+ {2}hostNetwork: true$/m)
+    const json = JSON.parse((await run(hub, 'default/second', '-o', 'json')).out) as JsonObject
+    t.match(json, { mode: 'on', network: { network: 'propagated', clashes: [{ port: 18_080 }] } })
+    t.match(await run(hub, 'default/none'), { code: 1, out: /has read pods default\/none/ })
+    t.match(await run(hub, 'first'), { code: 2, err: /NAMESPACE\/NAME/ })
+  },
+)

@@ -2,22 +2,13 @@ import pino from 'pino'
 import t from 'tap'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
-import type { NetworkVerdicts } from '../../../src/hub/filter/host-network/verdicts.ts'
 import { EnabledFilters } from '../../../src/hub/wiring/enabled-filters.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { testConfig } from '../../kit/hub-config.ts'
 
 /** Of a node whose kubelet has been shown no pod yet. */
-const neverShown: NetworkVerdicts = {
-  areKept: true,
-  of: () => undefined,
-  mayHaveBeenShown: () => false,
-  propagatedLater: undefined,
-  isPropagatedLater: () => false,
-  judge: () => false,
-  settle: () => undefined,
-}
+const neverShown = { of: () => undefined, settle: () => undefined }
 
 const flags = ['--server-addr=http://127.0.0.1:1', '--node-name=edge-1']
 

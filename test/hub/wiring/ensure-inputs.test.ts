@@ -47,7 +47,6 @@ void t.test('only requests that show the address of the hub wait for it', async 
         },
       },
       hubAddress: { firstProbe: judged.promise },
-      nodePods: { ensure: () => undefined },
     }),
   })
   const led = hub.as('kubelet').get(allServices)

@@ -2,8 +2,8 @@ import { TimeSlices } from '../../../base/time-slices.ts'
 import type { Cursor, Path } from '../../../api/codec/cursor.ts'
 import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
 import type { Inputs } from '../inputs.ts'
-import { mayBePropagated, verdictForNewPod, verdictFromStatus } from './rule.ts'
-import type { NetworkVerdict, NetworkVerdicts } from './verdicts.ts'
+import { shownAs } from './rule.ts'
+import type { ShownPods } from './shown-pods.ts'
 
 /**
  * The network on which the kubelet gets a pod: the host's because the pod requests it, the host's
@@ -33,22 +33,12 @@ export interface PodOnNode {
   readonly name: string
   readonly uid: string
   readonly network: ShownNetwork
-  /** The verdict for as long as the pod lives; absent: none yet, or none needed. */
-  readonly verdict?: NetworkVerdict
-  /**
-   * The verdict that `on` gives such a pod when it is new; 'unknown' where the pool's kind is
-   * unknown.
-   */
-  readonly anew: 'propagated' | 'unchanged' | 'unknown'
   readonly ports: readonly DeclaredPort[]
-  /**
-   * Clashes on the host's network, where `network` puts the pod there or, but for mode guarded,
-   * `anew` would.
-   */
+  /** Clashes on the host's network, of a propagated pod. */
   readonly clashes: readonly PortClash[]
 }
 
-/** The pods of this node's kubelet, and what `--host-network-propagation=on` does to them. */
+/** The pods of this node's kubelet, and the network of each. */
 export interface HostNetworkReport {
   readonly mode: Inputs['propagation']
   /** The name of the node's pool; absent: none, or unknown. */
@@ -62,8 +52,7 @@ export interface HostNetworkReportOptions {
   readonly inputs: Pick<Inputs, 'nodeName' | 'propagation' | 'pool'>
   /** Unfiltered. */
   readonly pods: Iterable<{ readonly cursor: Cursor; readonly uid: string }> | undefined
-  readonly verdictOf: NetworkVerdicts['of']
-  readonly mayHaveBeenShown: NetworkVerdicts['mayHaveBeenShown']
+  readonly kept: Pick<ShownPods, 'of'>
   /** The ports of the hub. */
   readonly reserved: readonly ReservedPort[]
 }
@@ -78,24 +67,12 @@ export async function hostNetworkReport(
     mode,
     ...(pool && { pool: pool.name }),
     hostNetworkPool: pool === null ? false : (pool?.hostNetwork ?? 'unknown'),
-    ...(pods && { pods: withClashes(await reportedPods(pods, parts), usualPorts(parts)) }),
+    ...(pods && { pods: withClashes(await reportedPods(pods, parts), parts.reserved) }),
   }
 }
 
-type UseOf = (port: number, protocol: string) => string | undefined
-
-/** In mode guarded a port that is only usual for another program has a warning in the verdict. */
-const usualPorts =
-  ({ inputs, reserved }: HostNetworkReportOptions): UseOf =>
-  (port, protocol) => {
-    const user = reservedFor(port, protocol, reserved)
-    return inputs.propagation !== 'guarded' || user?.isEssential ? user?.use : undefined
-  }
-
 interface ReportedPod extends Omit<PodOnNode, 'clashes'> {
   readonly ended: boolean
-  /** Its ports count as ports of the host: the pod is there, or would be. */
-  readonly onHost: boolean
 }
 
 async function reportedPods(
@@ -113,39 +90,29 @@ async function reportedPods(
 
 function reportPod(
   { cursor, uid }: { readonly cursor: Cursor; readonly uid: string },
-  { inputs, verdictOf, mayHaveBeenShown }: HostNetworkReportOptions,
+  { inputs, kept }: HostNetworkReportOptions,
 ): ReportedPod {
-  const may = mayBePropagated(cursor, inputs.nodeName)
-  const verdict = may ? verdictOf(uid) : undefined
   const requested = cursor.value(['spec', 'hostNetwork']) === true
-  const known = verdict ?? verdictFromStatus(cursor)
-  const isPropagated =
-    may &&
-    (known ?? (mayHaveBeenShown(uid) ? 'unchanged' : verdictForNewPod(inputs))) === 'propagated'
+  const isPropagated = shownAs(cursor, kept.of(uid), inputs) === 'propagated'
   const phase = cursor.value(['status', 'phase'])
-  const network = requested ? 'host' : isPropagated ? 'propagated' : 'pod'
-  const anew = may ? (verdictForNewPod({ ...inputs, propagation: 'on' }) ?? 'unknown') : 'unchanged'
   return {
     namespace: cursor.namespace,
     name: cursor.name,
     uid,
-    network,
-    ...(verdict && { verdict }),
-    anew,
+    network: requested ? 'host' : isPropagated ? 'propagated' : 'pod',
     ports: portsOf(cursor),
     ended: phase === 'Succeeded' || phase === 'Failed',
-    // The port ledger keeps pods with clashes off the host; its verdict stays in other modes.
-    onHost:
-      network !== 'pod' ||
-      (inputs.propagation !== 'guarded' && verdict !== 'refused' && anew === 'propagated'),
   }
 }
 
 /**
- * Reports clashes of pods that are propagated, or would be. The scheduler placed the pods that
- * request the host's network by their ports.
+ * Reports clashes of propagated pods. The scheduler placed the pods that request the host's network
+ * by their ports.
  */
-function withClashes(all: readonly ReportedPod[], useOf: UseOf): readonly PodOnNode[] {
+function withClashes(
+  all: readonly ReportedPod[],
+  reserved: readonly ReservedPort[],
+): readonly PodOnNode[] {
   const taken = new Map<string, Set<string>>()
   for (const pod of all) {
     if (pod.ended) continue
@@ -155,20 +122,20 @@ function withClashes(all: readonly ReportedPod[], useOf: UseOf): readonly PodOnN
     }
   }
   return all.map((pod) => {
-    const { ended, onHost, ...reported } = pod
-    const mayClash = !ended && onHost && pod.network !== 'host'
-    return { ...reported, clashes: mayClash ? clashesOf(pod, taken, useOf) : [] }
+    const { ended, ...reported } = pod
+    const mayClash = !ended && pod.network === 'propagated'
+    return { ...reported, clashes: mayClash ? clashesOf(pod, taken, reserved) : [] }
   })
 }
 
 function clashesOf(
   pod: ReportedPod,
   taken: ReadonlyMap<string, ReadonlySet<string>>,
-  useOf: UseOf,
+  reserved: readonly ReservedPort[],
 ): readonly PortClash[] {
   return [...portsOnHost(pod)].flatMap(([key, { port, protocol }]) => {
     const others = [...(taken.get(key) ?? [])].filter((name) => name !== nameOf(pod))
-    const use = useOf(port, protocol)
+    const use = reservedFor(port, protocol, reserved)?.use
     return [...others, ...(use === undefined ? [] : [use])].map((each) => ({
       port,
       protocol,
@@ -180,10 +147,10 @@ function clashesOf(
 /**
  * The host ports of a pod: on the host's network all that it declares, otherwise its `hostPort`s.
  */
-function portsOnHost({ onHost, ports }: ReportedPod) {
+function portsOnHost({ network, ports }: ReportedPod) {
   return new Map(
     ports.flatMap(({ containerPort, hostPort, protocol }) => {
-      const port = onHost ? containerPort : hostPort
+      const port = network === 'pod' ? hostPort : containerPort
       return port === 0 ? [] : [[`${port}/${protocol}`, { port, protocol }] as const]
     }),
   )

@@ -1,13 +1,38 @@
 import type { Cursor } from '../../../api/codec/cursor.ts'
 import { isMirrorPod } from '../../../api/codec/mirror-pod.ts'
 import type { Inputs } from '../inputs.ts'
-import type { FinalVerdict } from './verdicts.ts'
+import type { Shown } from './shown-pods.ts'
+
+/**
+ * How the kubelet gets a pod: as it first got it, by what the hub has kept or else by the pod's
+ * status, and a new one by mode and pool. 'unknown' where the kind of the pool would decide and is
+ * unknown; `undefined` where there is nothing to decide.
+ */
+export function shownAs(
+  pod: Cursor,
+  known: Shown | undefined,
+  inputs: Pick<Inputs, 'nodeName' | 'propagation' | 'pool'>,
+): Shown | 'unknown' | undefined {
+  if (!mayBePropagated(pod, inputs.nodeName)) return undefined
+  return known ?? shownByStatus(pod) ?? shownWhenNew(inputs)
+}
+
+/** The same; `undefined`, too, where the pod cannot be read. */
+export function shownIfReadable(
+  ...decided: Parameters<typeof shownAs>
+): ReturnType<typeof shownAs> {
+  try {
+    return shownAs(...decided)
+  } catch {
+    return undefined
+  }
+}
 
 /**
  * Whether propagation may apply to a pod of this node: not to one that requests the host's network,
  * nor to a mirror pod.
  */
-export function mayBePropagated(pod: Cursor, nodeName: string): boolean {
+function mayBePropagated(pod: Cursor, nodeName: string): boolean {
   if (pod.kind !== 'Pod' || pod.value(['spec', 'hostNetwork']) === true) return false
   const at = pod.value(['spec', 'nodeName'])
   if (at !== undefined && at !== nodeName) return false
@@ -15,12 +40,12 @@ export function mayBePropagated(pod: Cursor, nodeName: string): boolean {
 }
 
 /**
- * The verdict under which a kubelet runs a pod, by the status that it wrote; `undefined`: no status
+ * The network on which a kubelet runs a pod, by the status that it wrote; `undefined`: no status
  * yet. To a pod on the host's network it gives the host's address in the same status that first
  * names the host (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go), and to others none
  * before they have their own.
  */
-export function verdictFromStatus(pod: Cursor): FinalVerdict | undefined {
+function shownByStatus(pod: Cursor): Shown | undefined {
   const hosts = addresses(pod, 'hostIP', 'hostIPs')
   const own = addresses(pod, 'podIP', 'podIPs')
   if (hosts.length + own.length === 0) return undefined
@@ -33,16 +58,11 @@ function addresses(pod: Cursor, one: string, all: string): readonly unknown[] {
   return [pod.value(['status', one]), ...listed].filter((each) => each !== undefined)
 }
 
-/**
- * The verdict for a pod that the kubelet has not seen, by the mode and the kind of the node's pool;
- * `undefined` where that kind is unknown and would decide, and where the port ledger decides.
- */
-export function verdictForNewPod({
+function shownWhenNew({
   propagation,
   pool,
-}: Pick<Inputs, 'propagation' | 'pool'>): FinalVerdict | undefined {
-  if (propagation === 'off' || propagation === 'observe' || pool === null) return 'unchanged'
-  if (pool?.hostNetwork === undefined) return undefined
-  if (!pool.hostNetwork) return 'unchanged'
-  return propagation === 'on' ? 'propagated' : undefined
+}: Pick<Inputs, 'propagation' | 'pool'>): Shown | 'unknown' {
+  if (propagation === 'off' || pool === null) return 'unchanged'
+  if (pool?.hostNetwork === undefined) return 'unknown'
+  return pool.hostNetwork ? 'propagated' : 'unchanged'
 }

@@ -13,7 +13,6 @@ const sample: Inputs = {
   topologies: {},
   hubAddress: { host: '169.254.2.1', port: 10268 },
   propagation: 'off',
-  propagatedLater: undefined,
 }
 
 /**

@@ -53,7 +53,6 @@ export function openStopped(directory: string, sealingKey: Uint8Array): StoppedS
     onRecovered: () => undefined,
     onEvicted: () => undefined,
     referencedObjects: () => undefined,
-    observer: undefined,
   })
   return { store, checkStopped, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
 }

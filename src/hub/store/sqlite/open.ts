@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { elapsed, sleep } from '../../../base/clock.ts'
 import type { FindReferencedObjects } from '../named-object.ts'
-import { StoreFailure, type WriteObserver } from '../store.ts'
+import { StoreFailure } from '../store.ts'
 import { sharedDiskWork } from './disk-work.ts'
 import { unsyncedMs } from './late-sync.ts'
 import { DirectoryInUse } from './lock.ts'
@@ -47,8 +47,6 @@ export interface StoreOptions {
    * after the store's own.
    */
   readonly onCommitted?: (bytes: number) => void
-  /** Absent: no write is observed. */
-  readonly observer?: WriteObserver
 }
 
 /** The size of the database and its WAL on the disk. */
@@ -102,7 +100,6 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
     onRecovered: options.onRecovered ?? nothing,
     onEvicted: options.onEvicted ?? nothing,
     referencedObjects: options.referencedObjects ?? nothing,
-    observer: options.observer,
   })
 }
 

@@ -2,12 +2,7 @@ import type { ListBatch } from '../../../api/codec/list.ts'
 import { now } from '../../../base/clock.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
-import {
-  StoreFailure,
-  type AcceptedWrite,
-  type CollectionHead,
-  type Replacement,
-} from '../store.ts'
+import { StoreFailure, type CollectionHead, type Replacement } from '../store.ts'
 import {
   entryKey,
   pairOf,
@@ -35,8 +30,6 @@ export interface ReplacementParts {
   readonly replacement: number
   /** Called for every failed write. */
   readonly missed: (failure: StoreFailure) => void
-  /** See `WriteObserver`. */
-  readonly onAccepted?: (write: AcceptedWrite) => void
 }
 
 /**
@@ -52,8 +45,6 @@ export class StagedReplacement implements Replacement {
   readonly #listed = new Map<string, Entry>()
   readonly #staged = new Map<string, Entry>()
   readonly #meanwhile = new Map<string, Change>()
-  /** The objects of the list, where its write is observed. */
-  readonly #objects = new Map<string, ApiObject>()
   #replacedAt = ''
   #stages = 0
   #stagedBytes = 0
@@ -93,7 +84,6 @@ export class StagedReplacement implements Replacement {
       const key = entryKey(entry)
       const same = isSame(entry, entries.get(key)) && !this.#staged.has(key)
       this.#listed.set(key, entry)
-      if (this.#parts.onAccepted) this.#objects.set(key, object)
       if (same) continue
       this.#staged.set(key, entry)
       changed.push(object)
@@ -112,7 +102,6 @@ export class StagedReplacement implements Replacement {
   remove(of: { readonly namespace: string; readonly name: string }): void {
     this.#check()
     this.#listed.delete(entryKey(of))
-    this.#objects.delete(entryKey(of))
   }
 
   async commit(head: CollectionHead): Promise<void> {
@@ -134,7 +123,6 @@ export class StagedReplacement implements Replacement {
         'events newer than the list came before it was stored, and were not kept',
       )
     }
-    this.#announce(head, newer)
     const next = { gvk: head.gvk, version: commitList.version, extra: head.extra }
     const same = this.#stages === 0 && commitList.removed.length === 0 && isSameHead(before, next)
     const isKept = same && !this.#state.hasDamage && !this.#state.unsynced
@@ -142,12 +130,6 @@ export class StagedReplacement implements Replacement {
     else await this.#send(commitList, next)
     this.#compare()
     this.#state.confirmed(confirmedAt)
-  }
-
-  #announce(head: CollectionHead, newer: ReadonlyMap<string, Change>): void {
-    const { gvk, resourceVersion: version } = head
-    const objects = [...this.#objects].flatMap(([key, object]) => (newer.has(key) ? [] : [object]))
-    this.#parts.onAccepted?.({ kind: 'list', gvk, version, objects })
   }
 
   async #send(commitList: CommitList, next: CollectionVersion): Promise<void> {

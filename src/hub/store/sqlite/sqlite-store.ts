@@ -19,7 +19,6 @@ import type {
   DocumentContent,
   StoredList,
   StoredObject,
-  WriteObserver,
 } from '../store.ts'
 import { addressOf, scopeOf } from './address.ts'
 import { newestVersionIn, toApply, toPrevious } from './apply-operation.ts'
@@ -51,7 +50,6 @@ export interface Parts
   readonly stagedBytes: number
   /** The last process did not end regularly: its last commits may not be synced. */
   readonly crashed: boolean
-  readonly observer: WriteObserver | undefined
 }
 
 /** Reads on this thread; writes go through the queue to the writer thread. */
@@ -272,12 +270,8 @@ export class SqliteStore implements ObjectStore {
     this.#replacements += 1
     this.#collections.trim()
     const state = this.#stateOf(key)
-    const { observer } = this.#parts
     return new StagedReplacement({
       state,
-      ...(observer?.observes(key) && {
-        onAccepted: (write) => observer.onAccepted(key, write),
-      }),
       queue: this.#writing.queue,
       reads: this.#connection.reads,
       staging: this.#staging,
@@ -300,8 +294,6 @@ export class SqliteStore implements ObjectStore {
       return events.map(() => undefined)
     }
     const settle = state.accepted({ changes, version, since })
-    const { observer } = this.#parts
-    if (observer?.observes(key)) observer.onAccepted(key, { kind: 'events', events })
     const apply = toApply(state.address, events, { since, previous, version })
     const displaced = await state.track(
       this.#writing.queue.push({

@@ -1,9 +1,6 @@
 import { qualifiedResource } from '../../../api/kube/gvk.ts'
-import { textAt } from '../../../api/kube/json-at.ts'
 import { pods } from '../../../api/kube/resources.ts'
 import type { Inputs } from '../../filter/inputs.ts'
-import type { Judgement } from '../../filter/host-network/judgement.ts'
-import type { PortLedger } from '../../filter/host-network/ledger.ts'
 import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
 import { objectReport, type ObjectReport, type ObjectReportParts } from './object-report.ts'
 
@@ -13,16 +10,12 @@ export interface PodReport extends ObjectReport {
   readonly mode: Inputs['propagation'] | 'unknown'
   /** Absent: the kubelet of this node has not listed the pod. */
   readonly network?: PodOnNode
-  /** The reason of the last verdict of mode guarded since the start. */
-  readonly judgement?: Judgement
 }
 
 interface ContentReportParts extends ObjectReportParts {
   readonly hostNetwork: {
     report(): Promise<Pick<HostNetworkReport, 'pods'> & Pick<PodReport, 'mode'>>
   }
-  /** Absent of a stopped hub. */
-  readonly ledger?: Pick<PortLedger, 'judgementOf'>
 }
 
 /** The reports with content of API objects, by name: root alone may read them. */
@@ -50,7 +43,5 @@ async function podReport(
   if (!report) return undefined
   const { mode, pods: onNode = [] } = await parts.hostNetwork.report()
   const network = onNode.find((each) => each.namespace === namespace && each.name === name)
-  const uid = report.object && textAt(report.object, 'metadata', 'uid')
-  const judgement = uid === undefined ? undefined : parts.ledger?.judgementOf(uid)
-  return { ...report, mode, ...(network && { network }), ...(judgement && { judgement }) }
+  return { ...report, mode, ...(network && { network }) }
 }

@@ -116,7 +116,7 @@ export interface HubStatus {
   readonly filters: readonly FilterStatus[]
   /** `pods` is `null` where pods were never listed. */
   readonly hostNetwork: Omit<HostNetworkReport, 'pods'> & {
-    /** Those with clashing ports first. */
+    /** The propagated ones, those with clashing ports first. */
     readonly pods: Part<PodOnNode> | null
   }
   readonly certificates: readonly CertificateStatus[]

@@ -92,7 +92,9 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
         ...hostNetwork,
         pods: pods
           ? first(
-              pods.toSorted((a, b) => b.clashes.length - a.clashes.length),
+              pods
+                .filter(({ network: shownOn }) => shownOn === 'propagated')
+                .toSorted((a, b) => b.clashes.length - a.clashes.length),
               same,
             )
           : null,
