@@ -1,7 +1,7 @@
 import { watchConfig } from '../config/config-watcher.ts'
 import { SettingsInForce } from '../config/settings-in-force.ts'
 import { options } from '../config/options.ts'
-import { processSources, startedAsSuccessor, whyNoSuccessor } from '../config/process.ts'
+import { processSources } from '../config/process.ts'
 import { RecentLines } from '../base/recent-lines.ts'
 import { hardenProcess } from './hardened-process.ts'
 import { compiledIn, keepCompiledCode } from './compiled-code.ts'
@@ -10,9 +10,7 @@ import { dumpOnSignal } from './dump.ts'
 import { endProcess, killLater } from './end-process.ts'
 import { otherSources, flagHelp } from './flag-help.ts'
 import { alsoTo, createLog, recentLogBounds, standardError } from './log.ts'
-import { parentAsPredecessor } from './predecessor.ts'
 import { readWithFilters } from './read-with-filters.ts'
-import { startSuccessor } from './successor.ts'
 import { superviseHub } from './supervise.ts'
 import { versionText } from './version.ts'
 
@@ -25,7 +23,6 @@ export const start: Command = {
 Runs the hub on a node. All mistakes in flags, environment and file are reported together, with
 exit code 2, before anything is opened. SIGTERM or SIGINT stops it gracefully, a second one at once.
 SIGHUP reads the configuration again, as happens by itself when the file of --config changes.
-SIGUSR2 starts what stands at its path now and hands over to it, without giving up its ports.
 SIGQUIT writes what the process is doing to a file in --root-dir.
 
 ${flagHelp()}
@@ -64,11 +61,6 @@ ${otherSources}`,
         signals: process,
         exit: (code) => void exit(code),
         killLater,
-        predecessor: startedAsSuccessor() ? parentAsPredecessor() : undefined,
-        succeed: (sockets) => {
-          const impossible = whyNoSuccessor()
-          return impossible === undefined ? startSuccessor(sockets) : { impossible }
-        },
         follow: (listener) =>
           watchConfig(
             result,

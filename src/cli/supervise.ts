@@ -12,31 +12,19 @@ import {
 import type { ExitCode } from './command.ts'
 import { closingMs, exitingMs } from './end-process.ts'
 import type { Reloaded } from '../hub/hub.ts'
-import type { Predecessor } from './predecessor.ts'
 import type { ConfigWithFilters } from './read-with-filters.ts'
-import type { OpenSocket, Successor } from './successor.ts'
 
 /** A running hub. Disposing drains requests in flight and releases everything. */
 export interface RunningHub extends AsyncDisposable {
   /** Resolves once it has stopped; rejects if it fails. */
   readonly closed: Promise<void>
-  /** Its listening sockets. */
-  readonly sockets: readonly OpenSocket[]
-  /** Resolves when a successor can serve; long-running requests continue until disposal. */
-  release(): Promise<void>
   /** Applies another live configuration. */
   reconfigure(live: LiveConfig, read: Reloaded): void
   /** The configuration has become unusable; the last valid one stays in force. */
   rejectConfig(mistakes: readonly string[]): void
 }
 
-export interface StartOptions {
-  readonly log: Logger
-  /** Resolves when no other process uses the hub's store; called when everything else is ready. */
-  readonly storeReleased?: () => Promise<void>
-}
-
-export type StartHub = (config: HubConfig, options: StartOptions) => Promise<RunningHub>
+export type StartHub = (config: HubConfig, options: { readonly log: Logger }) => Promise<RunningHub>
 
 export type Signal = 'SIGTERM' | 'SIGINT' | 'SIGUSR2' | 'SIGHUP'
 
@@ -54,30 +42,19 @@ export interface Supervision {
   readonly exit: (code: ExitCode) => void
   /** Kills the process after `ms` unconditionally. */
   readonly killLater: (ms: number) => void
-  /** The process that this one replaces, if any. */
-  readonly predecessor?: Predecessor | undefined
-  /** Starts the successor with this process's sockets, or returns why there can be none. */
-  readonly succeed: (sockets: readonly OpenSocket[]) => Successor | { readonly impossible: string }
   /** Watches the configuration. */
   readonly follow: (listener: ConfigListener<ConfigWithFilters>) => ConfigWatcher
 }
 
-/**
- * Starts the hub and waits until it has stopped: by itself, by a signal, or because its successor
- * serves.
- */
+/** Starts the hub and waits until it has stopped, by itself or by a signal. */
 export async function superviseHub(first: HubConfig, supervision: Supervision): Promise<ExitCode> {
-  const { log, startHub, predecessor } = supervision
+  const { log, startHub } = supervision
   let config = first
   const patienceOf = (): number => config.shutdownGracePeriodMs + closingMs
   using requests = new SignalRequests(supervision, patienceOf)
   try {
     log.info({ version: ownVersion(), node: config.nodeName }, 'starting')
-    let hub = await startHub(config, {
-      log,
-      ...(predecessor && { storeReleased: () => predecessor.released() }),
-    })
-    predecessor?.serving()
+    const hub = await startHub(config, { log })
     using follower = supervision.follow({
       onRead: (change) => {
         const { live, waiting, read } = change
@@ -92,33 +69,9 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
       },
     })
     requests.onReread = () => follower.read()
-    for (;;) {
-      const request = await nextRequest(hub, requests, log)
-      const next =
-        request === 'hot restart' ? await prepared(hub, requests, supervision) : undefined
-      if (request === 'hot restart' && next === undefined) continue
-      const patienceMs = patienceOf()
-      if (next === undefined) {
-        const late = await stopped(hub, patienceMs, log)
-        return request === 'failed' || late ? 1 : 0
-      }
-      // If it is late, this process exits, which releases the rest.
-      if (await isLate(hub.release(), patienceMs, log)) return 1
-      if (await next.takeOver()) {
-        log.info({ pid: next.pid }, 'the next process serves')
-        await Promise.race([stopped(hub, patienceMs, log), requests.stop])
-        return 0
-      }
-      log.error(
-        { pid: next.pid },
-        'the next process failed after it was ready: this one serves again',
-      )
-      const before = hub
-      hub = await startHub({ ...config, sockets: next.returnedSockets }, { log })
-      stopped(before, patienceMs, log).catch((err: unknown) => {
-        log.error({ err }, 'the previous hub did not stop cleanly')
-      })
-    }
+    const hasFailed = await isOver(hub, requests, log)
+    const isLate = await stopsLate(hub, patienceOf(), log)
+    return hasFailed || isLate ? 1 : 0
   } catch (err) {
     // An expected fault is logged without a stack.
     if (err instanceof Error && isExpectedFault(err))
@@ -128,8 +81,6 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
   }
 }
 
-type LifecycleRequest = 'stop' | 'hot restart'
-
 /** The requests of signals. */
 class SignalRequests implements Disposable {
   /** Resolves with the first signal to stop. */
@@ -137,7 +88,6 @@ class SignalRequests implements Disposable {
   readonly #off: () => void
   /** Called on SIGHUP, to read the configuration again. */
   onReread: () => void = () => undefined
-  #hotRestart = Promise.withResolvers<LifecycleRequest>()
   #late: Disposable | undefined
 
   /**
@@ -162,7 +112,10 @@ class SignalRequests implements Disposable {
       })
       resolve(signal)
     }
-    const onHotRestart = (): void => this.#hotRestart.resolve('hot restart')
+    // Otherwise a script that restarted the hub so far would end it.
+    const onHotRestart = (): void => {
+      log.warn('SIGUSR2 has no effect any more: restart the hub by what runs it')
+    }
     signals.on('SIGTERM', onStop)
     signals.on('SIGINT', onStop)
     signals.on('SIGUSR2', onHotRestart)
@@ -174,16 +127,6 @@ class SignalRequests implements Disposable {
       signals.off('SIGUSR2', onHotRestart)
       signals.off('SIGHUP', onReread)
     }
-  }
-
-  /** Resolves when a hot restart is requested. */
-  hotRestart(): Promise<LifecycleRequest> {
-    return this.#hotRestart.promise
-  }
-
-  /** The request for a hot restart has been handled. */
-  handled(): void {
-    this.#hotRestart = Promise.withResolvers()
   }
 
   [Symbol.dispose](): void {
@@ -202,66 +145,24 @@ function logChanges(
   if (unreported.length > 0) log.warn(waitsForNextStart(unreported))
 }
 
-/** The next request for the hub, or its failure. */
-async function nextRequest(
-  hub: RunningHub,
-  requests: SignalRequests,
-  log: Logger,
-): Promise<LifecycleRequest | 'failed'> {
+/** Waits for the end of the hub, or for a signal to end it; resolves to whether it has failed. */
+async function isOver(hub: RunningHub, requests: SignalRequests, log: Logger): Promise<boolean> {
   try {
-    const request = await Promise.race([
-      requests.stop.then((signal) => ({ signal })),
-      requests.hotRestart(),
-      hub.closed.then(() => ({ signal: undefined })),
-    ])
-    if (typeof request === 'string') return request
-    log.info(request, 'stopping')
-    return 'stop'
+    const signal = await Promise.race([requests.stop, hub.closed.then(() => undefined)])
+    log.info({ signal }, 'stopping')
+    return false
   } catch (err) {
     log.fatal({ err }, 'the hub cannot go on')
-    return 'failed'
+    return true
   }
 }
 
-/** A successor that is ready; `undefined` if there is none, and this process continues to serve. */
-async function prepared(
-  hub: RunningHub,
-  requests: SignalRequests,
-  { log, succeed }: Supervision,
-): Promise<Successor | undefined> {
-  const next = succeed(hub.sockets)
-  if ('impossible' in next) {
-    log.error(`cannot hand over: ${next.impossible}`)
-    requests.handled()
-    return undefined
-  }
-  log.info({ pid: next.pid }, 'the next process starts')
-  const failure = await Promise.race([
-    next.ready(),
-    requests.stop.then(() => 'this process is stopping'),
-  ])
-  requests.handled()
-  if (failure === undefined) {
-    log.info({ pid: next.pid }, 'the next process is ready')
-    return next
-  }
-  next.kill()
-  log.error({ pid: next.pid }, `the next process cannot take over, this one serves on: ${failure}`)
-  return undefined
-}
-
-/** Disposes of the hub within `ms`; resolves to whether it was late. */
-async function stopped(hub: RunningHub, ms: number, log: Logger): Promise<boolean> {
-  const late = await isLate(hub[Symbol.asyncDispose](), ms, log)
-  if (!late) log.info('stopped')
-  return late
-}
-
-/** Waits for `end`, at most `ms`. */
-async function isLate(end: PromiseLike<void>, ms: number, log: Logger): Promise<boolean> {
+/** Disposes of the hub; resolves to whether that has not ended within `ms`. */
+async function stopsLate(hub: RunningHub, ms: number, log: Logger): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<'late'>()
   using _ = after(ms, () => resolve('late'))
-  const late = (await Promise.race([end, promise])) === 'late'
-  if (late) log.error({ ms }, 'did not stop in time')
-  return late
+  const isLate = (await Promise.race([hub[Symbol.asyncDispose](), promise])) === 'late'
+  if (isLate) log.error({ ms }, 'did not stop in time')
+  else log.info('stopped')
+  return isLate
 }

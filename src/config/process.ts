@@ -1,13 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { hostname, networkInterfaces } from 'node:os'
 import type { ConfigSources } from './config.ts'
-import {
-  isSuccessor,
-  hotRestartObstacle,
-  passedSockets,
-  withPassedSockets,
-  type Environment,
-} from './listen-fds.ts'
+import { passedSockets } from './listen-fds.ts'
 
 /** Configuration and credentials are small: a larger file is a mistake. */
 const largest = 4 * 1024 * 1024
@@ -27,18 +21,8 @@ export const processSources = (argv: readonly string[]): ConfigSources => ({
   addresses: Object.values(networkInterfaces()).flatMap((some = []) =>
     some.map(({ address }) => address),
   ),
-  passed: passedSockets(process.env, process),
+  passed: passedSockets(process.env, process.pid),
 })
-
-/** Whether this process is its parent's successor in a hot restart. */
-export const startedAsSuccessor = (): boolean => isSuccessor(process.env, process)
-
-/** Why this process cannot be hot-restarted, if there is an obstacle. */
-export const whyNoSuccessor = (): string | undefined => hotRestartObstacle(process.env, process)
-
-/** The environment of the successor, which receives sockets of these names. */
-export const successorEnvironment = (names: readonly string[]): Environment =>
-  withPassedSockets(process.env, names, process.pid)
 
 /** The options that Node was started with, on its command line and by the environment. */
 export const optionsOfNode = (): readonly string[] => [

@@ -74,8 +74,6 @@ export interface Hub extends AsyncDisposable {
   /** The port of the TLS proxy. */
   readonly proxySecurePort: number
   readonly opsPort: number
-  /** The listening sockets, for the successor process; the dummy interface adds some. */
-  readonly sockets: readonly OpenSocket[]
   readonly metrics: HubMetrics
   /** `undefined` until the first probes have decided. */
   readonly online: () => boolean | undefined
@@ -89,12 +87,6 @@ export interface Hub extends AsyncDisposable {
    * stays in force.
    */
   rejectConfig(mistakes: readonly string[]): void
-  /**
-   * Begins to stop, and resolves when another process can serve in its place: the hub answers no
-   * more requests, and the store is closed. Tunnels and logs in flight go on until the hub is
-   * disposed of, and then for the rest of the grace period.
-   */
-  release(): Promise<void>
   /** Resolves when the hub has been disposed of. */
   readonly closed: Promise<void>
 }
@@ -113,11 +105,6 @@ export interface HubOptions {
   readonly recentLog?: RecentLines
   /** The settings and their origins, for inspections; absent: they are not shown. */
   readonly settings?: () => SettingsReport
-  /**
-   * Resolves when the predecessor process has closed the store; absent: there is none. Called only
-   * after everything that can fail without the store has succeeded.
-   */
-  readonly storeReleased?: () => Promise<void>
   /** Called when the hub goes offline or online. */
   readonly onOnline?: (online: boolean) => void
   /** Called for each answer after its end. */
@@ -131,12 +118,9 @@ export interface HubOptions {
  */
 export async function startHub(
   config: HubConfig,
-  { log, recentLog, settings, storeReleased, onOnline = () => {}, onAnswer = () => {} }: HubOptions,
+  { log, recentLog, settings, onOnline = () => {}, onAnswer = () => {} }: HubOptions,
 ): Promise<Hub> {
   await using parts = new AsyncDisposableStack()
-  // These parts exist once on a node: `release` disposes of them before the successor makes its
-  // own.
-  await using unshared = new AsyncDisposableStack()
   let inForce: LiveConfig = config
   const live = (): LiveConfig => inForce
   const metrics = createMetrics(() => live().cacheComponents)
@@ -181,50 +165,44 @@ export async function startHub(
   credentialsReplaced.listen(() => cloud.credentialsReplaced())
   credentialsReplaced.listen(({ ca }) => serving.replaceUpstreamCa(ca))
 
-  if (storeReleased) {
-    await cloud.onlineKnown()
-    await storeReleased()
-  }
-  const isHotRestart = storeReleased !== undefined
-  const obtained = unshared.use(
+  const obtained = parts.use(
     new ObtainedCertificate(config, live, {
       cloud,
       onStored: () => credentialFollower.check(),
       log,
     }),
   )
-  unshared.use(onlineChanged.listen((online) => online && obtained.wake()))
+  parts.use(onlineChanged.listen((online) => online && obtained.wake()))
   const requested = requestedServingOf(config, { live, connections, serving, log })
   if (requested) {
-    unshared.use(requested)
-    unshared.use(onlineChanged.listen((online) => online && requested.wake()))
-    unshared.use(credentialsReplaced.listen(() => requested.wake()))
+    parts.use(requested)
+    parts.use(onlineChanged.listen((online) => online && requested.wake()))
+    parts.use(credentialsReplaced.listen(() => requested.wake()))
   }
   const committed = new Broadcast()
-  const access = unshared.use(accessReviewsOf(config, { metrics, log }))
+  const access = parts.use(accessReviewsOf(config, { metrics, log }))
   const references = new PodReferencesByVersion()
   const needed = neededBy(config.nodeName, references, access, log)
-  const store = unshared.use(
+  const store = parts.use(
     await storeOf(config, {
       keys,
       metrics,
       health,
       log,
-      isHotRestart,
       committed,
       needed,
     }),
   )
-  const kept = unshared.use(shownPodsOf(config, store, log))
-  const filters = unshared.use(new EnabledFilters(config, kept, metrics, log))
+  const kept = parts.use(shownPodsOf(config, store, log))
+  const filters = parts.use(new EnabledFilters(config, kept, metrics, log))
   filters.modules(own)
-  const moduleFollower = unshared.use(followModules(config, own, { filters, health, metrics, log }))
-  const shown = unshared.use(
+  const moduleFollower = parts.use(followModules(config, own, { filters, health, metrics, log }))
+  const shown = parts.use(
     new ChainStateHistory(join(config.rootDir, 'shown.json'), (err) =>
       log.error({ err }, 'cannot write shown.json: after a restart clients may have to list again'),
     ),
   )
-  const hostNetwork = unshared.use(
+  const hostNetwork = parts.use(
     new HostNetwork({
       config,
       inputs: () => filters.inputs,
@@ -234,8 +212,8 @@ export async function startHub(
       log,
     }),
   )
-  unshared.use(committed.listen(() => hostNetwork.schedule()))
-  const hubAddress = unshared.use(
+  parts.use(committed.listen(() => hostNetwork.schedule()))
+  const hubAddress = parts.use(
     new ReachableAddress({
       pods: config.pods,
       certificate: () => (serving.current.elsewhere ?? serving.current).certificate,
@@ -245,11 +223,11 @@ export async function startHub(
       log,
     }),
   )
-  unshared.use(credentialsReplaced.listen(() => void hubAddress.probe()))
-  unshared.use(servingReplaced.listen(() => void hubAddress.probe()))
+  parts.use(credentialsReplaced.listen(() => void hubAddress.probe()))
+  parts.use(servingReplaced.listen(() => void hubAddress.probe()))
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
-  const proofs = unshared.use(
+  const proofs = parts.use(
     new TokenVerdicts(join(config.rootDir, 'proofs.json'), (err) =>
       log.error(
         { err },
@@ -257,12 +235,10 @@ export async function startHub(
       ),
     ),
   )
-  const clusterKeys = unshared.use(
-    new ClusterKeys(join(config.rootDir, 'service-account-keys.json')),
-  )
+  const clusterKeys = parts.use(new ClusterKeys(join(config.rootDir, 'service-account-keys.json')))
   const owners = new SocketOwners()
   const recorded = new RecordedComponents(live)
-  const decisions = unshared.use(recordedDecisionsOf(config, { access, store, log }))
+  const decisions = parts.use(recordedDecisionsOf(config, { access, store, log }))
   const path = cloudPath({
     config,
     live,
@@ -279,22 +255,22 @@ export async function startHub(
     metrics,
     log,
   })
-  const shared = unshared.use(path.shared)
-  const cachers = unshared.use(path.cachers)
+  const shared = parts.use(path.shared)
+  const cachers = parts.use(path.cachers)
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'true' }, shared.bytes))
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
   const { own: dispatch, sharing } = path
   const readers = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
-  const inputs = unshared.use(new FilterInputs(readers))
-  const configMap = unshared.use(new HubConfigMap(readers))
+  const inputs = parts.use(new FilterInputs(readers))
+  const configMap = parts.use(new HubConfigMap(readers))
   // The kubelet's watch may exist already, and no other request would need this input before a pod
   // is filtered.
   const learnPool = (): void => {
     if (filters.inputs.propagation !== 'off') void inputs.ensure(new Set(['pool']))
   }
   learnPool()
-  const schemas = unshared.use(recordedSchemasOf(config, log))
-  const boot = unshared.use(
+  const schemas = parts.use(recordedSchemasOf(config, log))
+  const boot = parts.use(
     new Boot({
       nodeName: config.nodeName,
       schemas,
@@ -308,13 +284,13 @@ export async function startHub(
       log,
     }),
   )
-  unshared.use(committed.listen(() => boot.schedule()))
+  parts.use(committed.listen(() => boot.schedule()))
   const stopping = new AbortController()
   const checks = [
     ...health.checks(store, config, stopping.signal),
     certificateCheck(cloud, connections, obtained),
   ]
-  const accepted = unshared.use(
+  const accepted = parts.use(
     new AcceptedCertificates(join(config.rootDir, 'accepted-certificates.json'), (err) =>
       log.error(
         { err },
@@ -427,17 +403,12 @@ export async function startHub(
       logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
     onRefused: (incoming, reply) => answers.add({ ...refusalLine(incoming, reply), ms: 0 }),
   })
-  unshared.defer(() => ops.close(0))
+  parts.defer(() => ops.close(0))
   const proxies = parts.use(
     await openProxies(config, live, { handler, serving, servingReplaced, metrics, log }),
   )
   hubAddress.listening(proxies.secure.port)
-  unshared.defer(() => proxies.settle())
-  unshared.defer(() => stopping.abort())
-  const held = unshared.move()
-  let released: Promise<void> | undefined
-  const release = (): Promise<void> => (released ??= held.disposeAsync())
-  parts.defer(release)
+  parts.defer(() => stopping.abort())
 
   const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]
   const showSockets = (): void => showListening(sockets(), { metrics, health, log })
@@ -454,9 +425,6 @@ export async function startHub(
     proxyPort: proxies.plain.port,
     proxySecurePort: proxies.secure.port,
     opsPort: ops.port,
-    get sockets() {
-      return sockets()
-    },
     metrics,
     online: () => cloud.online,
     reconfigure: (next, read) => {
@@ -480,10 +448,6 @@ export async function startHub(
       health.configUnusable(mistakes)
       metrics.configReloads.add({ result: 'failure' })
       showConfigRead(metrics, false)
-    },
-    release: () => {
-      dummy?.keep()
-      return release()
     },
     closed,
     [Symbol.asyncDispose]: () => running.disposeAsync().finally(onClosed),

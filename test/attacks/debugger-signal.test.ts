@@ -160,20 +160,6 @@ void t.test('npm start passes the option, and opens no debugger itself', async (
   t.notMatch(said(), /debugger/i, masks.join('; '))
 })
 
-void t.test('the successor opens no debugger while it starts', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startHubProcess(t, { upstreams: [cloud] })
-  signal(hub.pid, 'SIGUSR2')
-  const { pid: next = 0 } = await hub.says(/^the next process starts/)
-  await survivesSignal(next)
-  signal(next, 'SIGUSR1')
-  await hub.says(/^the next process serves/)
-  t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 200)
-  t.notOk(debuggerOf(next))
-  t.ok(readFileSync(`/proc/${next}/cmdline`, 'utf8').split('\0').includes('--disable-sigusr1'))
-  t.notOk(hub.lines.some(({ msg }) => /debugger/i.test(msg)))
-})
-
 void t.test(
   'a core dump of the hub has no memory in it, and Node reports nothing by itself',
   async (t) => {

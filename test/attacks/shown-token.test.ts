@@ -1,15 +1,12 @@
 /**
  * Once: `npm start -- start --join-token=…` had the bootstrap token in the list of processes for as
- * long as the hub ran, by the launcher's arguments, and the next process by its own until it had
- * read its configuration.
+ * long as the hub ran, by the launcher's arguments.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { tokenVariable, withTokenInEnvironment } from '../../src/cli/hidden-token.ts'
-import { variableOf } from '../../src/config/option.ts'
 import { Condition } from '../kit/condition.ts'
 import { freePort } from '../kit/free-port.ts'
 import { rootFolder } from '../kit/hub.ts'
@@ -78,11 +75,6 @@ for (const token of [[`--join-token=${joinToken}`], ['--join_token', joinToken]]
       await says(/the hub has obtained a client certificate/)
       t.equal(shown().length > 1, true)
       t.notMatch(shown().join(), secret)
-      const [, hub = 0] = treeOf(pid)
-      signal(hub, 'SIGUSR2')
-      await says(/the next process starts/)
-      t.notMatch(shown().join(), secret, 'nor the next process from its first moment on')
-      await says(/the next process serves/)
       for (const each of treeOf(pid)) signal(each, 'SIGTERM')
       await closed
       t.notMatch(said(), secret)
@@ -102,18 +94,3 @@ void t.test(
     t.notMatch(hidden.said(), /npm shows/)
   },
 )
-
-void t.test('a token moves to the environment, and nothing else does', async (t) => {
-  t.equal(tokenVariable, variableOf('join-token'))
-  const moved = (...argv: string[]) => {
-    const { argv: rest, env } = withTokenInEnvironment({ argv, env: { A: 'a' } })
-    return [rest.join(' '), env[tokenVariable], env['A']]
-  }
-  t.strictSame(moved('start', '--v=4'), ['start --v=4', undefined, 'a'])
-  t.strictSame(moved('start', '--join-token=x', '--v=4'), ['start --v=4', 'x', 'a'])
-  t.strictSame(moved('--join-token', 'x', '--v', '4'), ['--v 4', 'x', 'a'])
-  t.strictSame(moved('--join-token=x', '--join-token', 'y'), ['', 'y', 'a'])
-  t.strictSame(moved('--join-token', 'x', '--join_token=y='), ['', 'y=', 'a'])
-  t.strictSame(moved('--join-token'), ['--join-token', undefined, 'a'])
-  t.strictSame(moved('--join-tokens=x'), ['--join-tokens=x', undefined, 'a'])
-})

@@ -68,7 +68,6 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^mkdir \/root\/of-the-later-release/, { notRun: 'needs a later release' }],
   [/^rm \/var\/lib\/nodehub\/pki/, { notRun: 'removes what a hub requests anew' }],
   [/^mv .*\/etc\/kubernetes\/manifests\//, { notRun: 'needs a node whose kubelet runs a yurthub' }],
-  [/^kill -USR2 /, { by: 'test/scenarios/handover.test.ts' }],
   [/^GRAFANA=/, { notRun: 'needs a Grafana; monitoring.test.ts checks the files' }],
   [/^(?:export|alias) /, { notRun: 'prepares the shell for the next lines' }],
 ]

@@ -16,22 +16,17 @@ import { until } from './until.ts'
 export interface Line {
   readonly level: string
   readonly msg: string
-  readonly pid?: number
 }
 
-/**
- * `nodehub start` as an operator runs it, on ports of its own, with whatever processes come after
- * the first.
- */
+/** `nodehub start` as an operator runs it, on ports of its own. */
 export class HubProcess {
   readonly proxyPort: number
   readonly securePort: number
   readonly opsPort: number
   readonly rootDir: string
-  /** What it has logged so far, and what its successors have. */
+  /** What it has logged so far. */
   readonly lines: Line[] = []
   readonly #child: ChildProcess
-  readonly #pids = new Set<number>()
   readonly #condition = new Condition()
   #ended = false
 
@@ -53,7 +48,6 @@ export class HubProcess {
     const probes = ['--heartbeat-interval-seconds=1', '--heartbeat-failed-retry=1']
     const [command, args] = plainNode(program, 'start', ...ports, ...probes, ...flags)
     this.#child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
-    this.#pids.add(this.pid)
     this.#child.once('exit', () => {
       this.#ended = true
       this.#condition.changed()
@@ -62,7 +56,6 @@ export class HubProcess {
     if (stderr) createInterface({ input: stderr }).on('line', (text) => this.#hear(text))
   }
 
-  /** Of the first process. */
   get pid(): number {
     return this.#child.pid ?? 0
   }
@@ -70,7 +63,6 @@ export class HubProcess {
   #hear(text: string): void {
     const line = (text.startsWith('{') ? JSON.parse(text) : { level: '', msg: text }) as Line
     this.lines.push(line)
-    if (line.pid !== undefined) this.#pids.add(line.pid)
     this.#condition.changed()
   }
 
@@ -98,7 +90,7 @@ export class HubProcess {
     this.#child.stderr?.removeAllListeners('data').pause()
   }
 
-  /** Resolves when the first process has ended. */
+  /** Resolves when the process has ended. */
   async ended(): Promise<number | null> {
     await this.#condition.until(() => this.#ended)
     return this.#child.exitCode
@@ -112,9 +104,8 @@ export class HubProcess {
     return new Client({ url: `http://127.0.0.1:${this.opsPort}`, component: 'prober' })
   }
 
-  /** Ends every process that this one is known to have become. */
   kill(): void {
-    for (const pid of this.#pids) signal(pid, 'SIGKILL')
+    signal(this.pid, 'SIGKILL')
   }
 }
 

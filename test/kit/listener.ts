@@ -1,7 +1,7 @@
 import type { AbortSignalLike } from '../../src/base/abort.ts'
 import type { Incoming, Sink, WireReply } from '../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../src/http/exchange/headers.ts'
-import { listen, type ListenerOptions, type ProxyListener } from '../../src/http/server/listener.ts'
+import { listen, type ListenerOptions, type Listener } from '../../src/http/server/listener.ts'
 import { nodeIdentity, type Identity } from '../../src/api/request/identity.ts'
 import { dial, type Wire, type Teardown } from './wire/wire.ts'
 
@@ -27,7 +27,7 @@ export const scriptedReply = (
 })
 
 export interface TestListener {
-  readonly listener: ProxyListener
+  readonly listener: Listener
   readonly seen: readonly Incoming[]
   readonly broken: readonly unknown[]
   readonly cuts: readonly string[]

@@ -185,11 +185,6 @@ export type Reply = BytesReply | BodyReply | ObjectReply | ListReply | WatchRepl
 export interface BytesReply extends ReplyHead {
   readonly kind: 'bytes'
   readonly source: ByteSource
-  /**
-   * The answer continues for as long as its client reads, and needs only the two connections. Every
-   * `UpgradeReply` is long-running.
-   */
-  readonly longRunning?: true
   /** The API server is starting: it may refuse what it allows once it is ready. */
   readonly isStarting?: true
 }

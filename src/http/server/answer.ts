@@ -61,7 +61,6 @@ export async function answer(
   const isLast = activity.answered(reply.status) || mayCountAnew
   writer.writeHead(reply.status, reply.headers, isLast)
   if (reply.kind === 'body') return writer.end(reply.body)
-  if (reply.longRunning) activity.markLongRunning()
   const sink = writer.sink()
   const giveUp = reply.source(sink)
   // A watch may send nothing for minutes, but its client waits for the head.

@@ -11,8 +11,6 @@ export type OnCut = (why: CutReason) => void
 
 /** A request in flight on a connection, until disposed. */
 export interface RequestActivity extends Disposable {
-  /** Marks the answer as long-running: `onlyLongRunning` does not wait for its end. */
-  markLongRunning(): void
   /**
    * Has to be called when the pipeline has authenticated the caller: its proven identity counts for
    * the connection from then on. The last of several callers on one connection counts, but the node
@@ -46,8 +44,6 @@ interface Connection {
   /** Whether it has carried a request. */
   used: boolean
   underWay: number
-  /** How many of these are long-running. */
-  longRunning: number
   /** The sequence number of when it last became idle, or busy. */
   since: number
   /** Refusals since a caller was last proven. */
@@ -82,7 +78,6 @@ export class ConnectionLimit {
   /** By the socket that requests arrive on. */
   readonly #bySocket = new WeakMap<Socket, Connection>()
   #sequence = 0
-  #onChange: () => void = () => undefined
 
   constructor(server: Server, { most, mostUnproven = most }: ConnectionBounds, onCut: OnCut) {
     this.#most = most
@@ -113,7 +108,6 @@ export class ConnectionLimit {
       open: true,
       used: false,
       underWay: 0,
-      longRunning: 0,
       since: this.#sequence++,
       refusals: 0,
       onProven: () => undefined,
@@ -140,23 +134,15 @@ export class ConnectionLimit {
   /** Has to be called when a request begins, with the connection or the TLS socket over it. */
   beginRequest(socket: Socket): RequestActivity {
     const connection = this.#of(socket)
-    let longRunning = 0
     let over = !connection
     let isProven = false
     if (connection) {
       connection.used = true
       if (connection.underWay++ === 0) connection.since = this.#sequence++
-      this.#onChange()
     }
     return {
       get onProvenConnection() {
         return connection !== undefined && connection.rank !== 'unproven'
-      },
-      markLongRunning: () => {
-        if (over || !connection) return
-        connection.longRunning += 1 - longRunning
-        longRunning = 1
-        this.#onChange()
       },
       proven: (identity) => {
         isProven = true
@@ -174,9 +160,7 @@ export class ConnectionLimit {
       [Symbol.dispose]: () => {
         if (over || !connection) return
         over = true
-        connection.longRunning -= longRunning
         if (--connection.underWay === 0) connection.since = this.#sequence++
-        this.#onChange()
       },
     }
   }
@@ -220,20 +204,6 @@ export class ConnectionLimit {
     this.#ranks[rank].add(connection)
   }
 
-  /**
-   * Resolves when all requests in flight are long-running, and every connection has carried a
-   * request. May be called once no more connections are accepted.
-   */
-  async onlyLongRunning(): Promise<void> {
-    for (;;) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      this.#onChange = resolve
-      const all = [...this.#all.values()]
-      if (all.every(({ used, underWay, longRunning }) => used && underWay === longRunning)) return
-      await promise
-    }
-  }
-
   /** Closes the connections that have not carried a request. */
   closeUnused(): void {
     for (const { used, socket } of this.#all.values()) if (!used) socket.destroy()
@@ -258,7 +228,6 @@ export class ConnectionLimit {
     this.#ranks[connection.rank].delete(connection)
     connection.open = false
     this.#all.delete(connection.name)
-    this.#onChange()
   }
 }
 

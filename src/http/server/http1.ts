@@ -280,7 +280,6 @@ async function answerUpgrade(
   const reply = await handler(incoming(request, true, gone.signal, activity))
   if (gone.signal.aborted) return
   if (reply.kind === 'upgrade') {
-    activity.markLongRunning()
     reply.take(socket, head)
     return
   }

@@ -43,16 +43,8 @@ export interface Listener extends BoundServer {
   close(graceMs: number): Promise<void>
 }
 
-export interface ProxyListener extends Listener {
-  /**
-   * Begins to close; resolves when no request needs the hub any more: only tunnels and long-running
-   * answers are open.
-   */
-  drain(graceMs: number): Promise<void>
-}
-
 /** Plain HTTP/1.1. */
-export async function listen(options: ListenerOptions): Promise<ProxyListener> {
+export async function listen(options: ListenerOptions): Promise<Listener> {
   const server = createServer(http1Options())
   const parts = listenerParts(server, options)
   return listener(server, parts.connections, [serveHttp1(server, parts)], options)
@@ -72,7 +64,7 @@ export interface ServingCredentials extends ServingPair {
   readonly clientCa?: string
 }
 
-export interface SecureListener extends ProxyListener {
+export interface SecureListener extends Listener {
   /**
    * Uses these for new connections. Current connections continue. But if `clientCa` loses a
    * certificate, each of them closes after its requests in flight, and at once if it has had none.
@@ -209,7 +201,7 @@ async function listener(
   connections: ConnectionLimit,
   protocols: readonly Drainable[],
   options: ListenerOptions,
-): Promise<ProxyListener> {
+): Promise<Listener> {
   const bound = await bindServer(server, options.at, options.onBroken)
   const stop = async (graceMs: number): Promise<void> => {
     const over = closeServer(server, bound.closeAdditional())
@@ -219,12 +211,5 @@ async function listener(
     await over
   }
   let stopped: Promise<void> | undefined
-  const close = (graceMs: number): Promise<void> => (stopped ??= stop(graceMs))
-  return {
-    ...bound,
-    close,
-    drain: async (graceMs) => {
-      await Promise.race([close(graceMs), connections.onlyLongRunning()])
-    },
-  }
+  return { ...bound, close: (graceMs) => (stopped ??= stop(graceMs)) }
 }

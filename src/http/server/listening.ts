@@ -44,16 +44,6 @@ export interface BoundServer {
 /** A socket on which a server listens. */
 export interface BoundSocket {
   readonly at: ListenAddress
-  /** For the next process; -1 where the system has no such number. */
-  readonly fd: number
-  /** The same socket, as Node passes it to another process. */
-  readonly handle: SocketHandle | undefined
-}
-
-/** A socket that can be passed to another process, which then has a descriptor of its own. */
-export interface SocketHandle {
-  readonly fd: number
-  close(): void
 }
 
 /**
@@ -222,12 +212,7 @@ function optionsOf(server: Server): object {
 const closed = (server: Server): Promise<void> =>
   new Promise((resolve) => server.close(() => resolve()))
 
-/**
- * Node's API returns neither the number of a listening socket nor an object to pass to another
- * process: both are in this handle only.
- */
 function socketOf(server: Server): BoundSocket {
-  const handle = (server as { readonly _handle?: SocketHandle })._handle
   const { address, port } = server.address() as AddressInfo
-  return { at: { address, port }, fd: handle?.fd ?? -1, handle }
+  return { at: { address, port } }
 }

@@ -23,8 +23,6 @@ import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
 import {
   isAnsweredByBody,
-  isLongRunning,
-  isWatch,
   parseRequestInfo,
   type RequestInfo,
 } from '../../api/request/request-info.ts'
@@ -83,8 +81,6 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withTrace(parts))
       // explains an answer to root, and removes the field that requests it for all below
       .through(withExplanation((exchange) => mayBeExplained(exchange, parts.callers.owners)))
-      // marks followed logs and the like, for which a hot restart does not wait
-      .through(withLongRunning)
       // above all layers that hold bytes: bytes that pass here are no longer held
       .through(memory.sending)
       // bounds what all watches hold for clients that do not read
@@ -211,22 +207,6 @@ function report(exchange: Exchange): boolean {
   exchange.onProven?.(exchange.claim?.identity() ?? exchange.identity)
   return true
 }
-
-/**
- * Marks long-running answers that cannot be resumed, such as followed logs. A hub that stops ends
- * its watches, whose clients resume them at the next hub; a long-running answer continues for the
- * grace period, while the successor serves everything else.
- */
-function withLongRunning(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
-  return (exchange) => {
-    const { info } = exchange
-    const mayLast = isLongRunning(info) && !isWatch(info)
-    return mayLast ? next(exchange).then(asLongRunning) : next(exchange)
-  }
-}
-
-const asLongRunning = (reply: WireReply): WireReply =>
-  reply.kind === 'bytes' ? { ...reply, longRunning: true } : reply
 
 /** A larger body, or one of unknown length, passes unread, and its answer is not recorded. */
 export const contentBytes = 64 * 1024

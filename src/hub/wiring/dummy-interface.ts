@@ -30,7 +30,7 @@ const longestAlias = 255
 /**
  * The interface of a node at whose address all its pods reach the hub: made by the hub, or used as
  * it is found. The hub marks the one that it makes with an alias, so that it knows its own after a
- * crash, and as the successor of another process. It removes no other one.
+ * crash. It removes no other one.
  */
 export class DummyInterface implements AsyncDisposable {
   readonly #parts: DummyInterfaceParts
@@ -39,7 +39,6 @@ export class DummyInterface implements AsyncDisposable {
   #why: string | undefined = 'not made yet'
   #isFirst = true
   #isOwn = false
-  #isKept = false
   #busy = Promise.resolve()
   #timer: Disposable | undefined
   #listen: (address: string) => Promise<void> = () => Promise.resolve()
@@ -63,12 +62,6 @@ export class DummyInterface implements AsyncDisposable {
   /** Makes the interface again, and listens there, where either is missing. */
   check(): Promise<void> {
     return (this.#busy = this.#busy.then(() => this.#ensure()))
-  }
-
-  /** Leaves the interface to the successor process. */
-  keep(): void {
-    this.#isKept = true
-    this.#close()
   }
 
   #close(): void {
@@ -146,11 +139,11 @@ export class DummyInterface implements AsyncDisposable {
     }
   }
 
-  /** Removes the interface that this hub, or one before it, has made; unless it is kept. */
+  /** Removes the interface that this hub, or one before it, has made. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close()
     await this.#busy
-    if (this.#isKept || !this.#isOwn) return
+    if (!this.#isOwn) return
     const { name } = this.#wanted
     try {
       const found = (await networkInterfaces()).find((each) => each.name === name)

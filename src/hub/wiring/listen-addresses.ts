@@ -7,7 +7,7 @@ import type { ListenTarget } from '../../http/server/listening.ts'
  * The addresses of a listener: the sockets that were passed for it, and those of its configured
  * addresses that have no passed socket. If sockets were bound to other addresses than the
  * configured ones, only these are served. At the dummy interface the hub listens later
- * (`DummyInterface`), but for the socket of a predecessor.
+ * (`DummyInterface`), but for a passed socket.
  */
 export function listenAddresses(
   config: StartConfig,

@@ -8,7 +8,6 @@ import {
   listen,
   listenSecurely,
   type Listener,
-  type ProxyListener,
   type ServingCredentials,
 } from '../../http/server/listener.ts'
 import type { BoundServer, BoundSocket } from '../../http/server/listening.ts'
@@ -46,14 +45,9 @@ interface Proxies extends AsyncDisposable {
   readonly sockets: readonly OpenSocket[]
   /** Both listen at another address as well. Rejects with `CannotListen`. */
   listenAt(host: string): Promise<void>
-  /**
-   * Begins to dispose; resolves when only tunnels and long-running answers are still open, which
-   * need no other part of the hub.
-   */
-  settle(): Promise<void>
 }
 
-/** A listening socket, for the successor process. */
+/** A listening socket. */
 export interface OpenSocket extends BoundSocket {
   readonly name: ListenerName
 }
@@ -68,12 +62,11 @@ export async function openProxies(
   { handler, serving, servingReplaced, metrics, log }: ProxyParts,
 ): Promise<Proxies> {
   await using parts = new AsyncDisposableStack()
-  const open: ProxyListener[] = []
+  const open: Listener[] = []
   // Both at the same time: while one waits for its requests, the other must accept no clients.
-  const stop = async (how: 'drain' | 'close'): Promise<void> => {
-    await Promise.all(open.map((listener) => listener[how](live().shutdownGracePeriodMs)))
-  }
-  parts.defer(() => stop('close'))
+  parts.defer(async () => {
+    await Promise.all(open.map((listener) => listener.close(live().shutdownGracePeriodMs)))
+  })
   const proxied = {
     handler,
     maxConnections,
@@ -104,7 +97,6 @@ export async function openProxies(
       await plain.listenAt({ host, portFlag: '--proxy-port' })
       await secure.listenAt({ host, portFlag: '--proxy-secure-port' })
     },
-    settle: () => stop('drain'),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

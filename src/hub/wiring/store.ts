@@ -15,22 +15,15 @@ interface StoreDependencies {
   readonly metrics: HubMetrics
   readonly health: Health
   readonly log: Logger
-  /** Another process is closing the store, or has just died. */
-  readonly isHotRestart: boolean
   /** Announced after each commit. */
   readonly committed: Broadcast
   readonly needed: FindReferencedObjects
 }
 
-/**
- * How long the lock of a process that has closed the store, or has just died, may still be held.
- */
-const lettingGoMs = 10_000
-
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = async (
   { cachePath, cacheMaxBytes }: StartConfig,
-  { keys, metrics, health, log, isHotRestart, committed, needed }: StoreDependencies,
+  { keys, metrics, health, log, committed, needed }: StoreDependencies,
 ): Promise<SqliteStore> => {
   const wrote = (): void => {
     if (health.storeFailure !== undefined) log.info('the store takes writes again')
@@ -42,7 +35,6 @@ export const storeOf = async (
     directory: cachePath,
     maxBytes: cacheMaxBytes,
     sealingKey: keys.sealing.reveal(),
-    ...(isHotRestart && { patienceMs: lettingGoMs }),
     report: (kind, err) => {
       if (kind === 'write' || kind === 'writer') health.storeFailed(err.message)
       if (kind === 'write') metrics.storeFailures.add()

@@ -1,5 +1,4 @@
 import t from 'tap'
-import type { BytesReply, WireReply } from '../../../src/http/exchange/exchange.ts'
 import { listen } from '../../../src/http/server/listener.ts'
 import { scriptedReply, get, wholeReply, startListener, upgrading } from '../../kit/listener.ts'
 import { until } from '../../kit/until.ts'
@@ -36,38 +35,6 @@ void t.test('closing lets what is under way finish, and takes nothing new', asyn
   await busy.ended
   busy.destroy()
   await closed
-})
-
-void t.test('a listener is settled when only long-running requests are left', async (t) => {
-  let finish: (() => void) | undefined
-  const log = scriptedReply((sink) => void sink.write(Buffer.from('line'))) as BytesReply
-  const lasting: WireReply = { ...log, longRunning: true }
-  const { dial, listener } = await startListener(t, async ({ url, upgrade }) => {
-    if (upgrade) {
-      return {
-        kind: 'upgrade',
-        from: 'cloud',
-        take: (socket) => void socket.pipe(socket).write('taken'),
-      }
-    }
-    if (url === '/log') return lasting
-    await new Promise<void>((resolve) => (finish = resolve))
-    return wholeReply(url)
-  })
-  const tunnel = await dial()
-  await tunnel.write(upgrading).until('taken')
-  await (await dial()).write(get('/log')).until('line')
-  const short = await dial()
-  short.write(get('/short'))
-  await until('the request', () => finish !== undefined)
-  let isSettled = false
-  const settled = listener.drain(1_000_000).then(() => (isSettled = true))
-  await t.rejects(dial(), { code: 'ECONNREFUSED' })
-  t.notOk(isSettled)
-  finish?.()
-  t.equal((await short.answer()).body, '/short')
-  await settled
-  t.equal(await tunnel.write('echo').until('echo'), 'echo', 'and those go on')
 })
 
 void t.test(

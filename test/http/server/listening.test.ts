@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { bindServer } from '../../../src/http/server/listening.ts'
+import { listeningFd } from '../../kit/listening-fd.ts'
 
 const ignore = (): void => undefined
 
@@ -41,18 +42,18 @@ void t.test(
   async (t) => {
     const holder = createServer()
     t.teardown(() => holder.close())
-    const held = await bindServer(holder, [{ host: '127.0.0.1', port: 0 }], ignore)
+    const { port: held } = await bindServer(holder, [{ host: '127.0.0.1', port: 0 }], ignore)
     const child = spawn(process.execPath, [join(import.meta.dirname, 'passed-on.ts')], {
-      stdio: ['ignore', 'pipe', 'inherit', held.sockets[0]?.fd],
+      stdio: ['ignore', 'pipe', 'inherit', listeningFd(holder)],
     })
     t.teardown(() => child.kill('SIGKILL'))
     const [said] = (await once(child.stdout as Readable, 'data')) as [Buffer]
-    t.equal(Number(said.toString()), held.port)
+    t.equal(Number(said.toString()), held)
     holder.close()
     await once(holder, 'close')
-    t.equal(await text(connect(held.port, '127.0.0.1')), 'hello')
+    t.equal(await text(connect(held, '127.0.0.1')), 'hello')
     const other = createServer()
-    await t.rejects(bindServer(other, [{ host: '127.0.0.1', port: held.port }], ignore), {
+    await t.rejects(bindServer(other, [{ host: '127.0.0.1', port: held }], ignore), {
       code: 'EADDRINUSE',
     })
   },
@@ -118,7 +119,6 @@ void t.test('a server listens at each of its addresses, under one port', async (
     sockets.map(({ at }) => at),
     ['127.0.0.1', '::1'].map((address) => ({ address, port })),
   )
-  t.equal(new Set(sockets.map(({ fd }) => fd)).size, 2)
   for (const host of ['127.0.0.1', '::1']) {
     const [answer] = (await once(get({ host, port, path: '/here', agent: false }), 'response')) as [
       Readable,

@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { elapsed, sleep } from '../../../base/clock.ts'
 import type { FindReferencedObjects } from '../named-object.ts'
 import { StoreFailure } from '../store.ts'
 import { sharedDiskWork } from './disk-work.ts'
@@ -29,8 +28,6 @@ export interface StoreOptions {
   readonly maxBytes?: number
   /** How long a commit may stay unsynced, in milliseconds; absent: some seconds. */
   readonly syncWithinMs?: number
-  /** How long to wait while another process uses the directory; absent: not at all. */
-  readonly patienceMs?: number
   /** Called for each fault, for logs and metrics. */
   readonly report: ReportFault
   /** Called when the store takes writes again after it did not. */
@@ -64,7 +61,7 @@ export const bytesOnDisk = (directory: string): number =>
  * permanent, and where another store, of this process or another, uses the directory.
  */
 export async function openStore(options: StoreOptions): Promise<SqliteStore> {
-  const { directory, sealingKey, maxBytes, patienceMs = 0, report } = options
+  const { directory, sealingKey, maxBytes, report } = options
   const path = join(directory, databaseFile)
   const writing: WriterOptions = {
     path,
@@ -77,7 +74,7 @@ export async function openStore(options: StoreOptions): Promise<SqliteStore> {
   const onStarting = (): void => snapshots.restart()
   const storeDirectory = new StoreDirectory(directory, writing, { report, onStarting })
   const crashed = logLeft(path)
-  const first = await startedWriter(storeDirectory, patienceMs)
+  const first = await startedWriter(storeDirectory)
   const seal = new Seal(sealingKey)
   const readAlone = (): Reads | undefined => openReadsAlone(path, seal)
   const reads = first instanceof StoreFailure ? readAlone() : first.reads
@@ -111,21 +108,11 @@ const nothing = () => undefined
 
 const isTaken = ({ cause }: StoreFailure): boolean => cause instanceof DirectoryInUse
 
-/** How often a directory is tried that another process is about to release. */
-const retryMs = 20
-
-async function startedWriter(
-  storeDirectory: StoreDirectory,
-  patienceMs: number,
-): Promise<OpenWriter | StoreFailure> {
-  const until = elapsed() + patienceMs
-  for (;;) {
-    try {
-      return await storeDirectory.openWriter()
-    } catch (failure) {
-      if (!(failure instanceof StoreFailure)) throw failure
-      if (!isTaken(failure) || elapsed() >= until) return failure
-      await sleep(retryMs)
-    }
+async function startedWriter(storeDirectory: StoreDirectory): Promise<OpenWriter | StoreFailure> {
+  try {
+    return await storeDirectory.openWriter()
+  } catch (failure) {
+    if (failure instanceof StoreFailure) return failure
+    throw failure
   }
 }

@@ -3,9 +3,8 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { rmdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { keepProcessAlive } from '../../../../src/base/clock.ts'
 import { collection, head, listed, object, replace } from '../../../contracts/object-store.ts'
-import { crasher, open, faults, turn } from './opened.ts'
+import { crasher, open, faults } from './opened.ts'
 
 t.beforeEach(() => faults.splice(0))
 
@@ -28,18 +27,6 @@ void t.test('a directory is used by one store at a time', async (t) => {
   }
   await using store = await open(directory)
   t.strictSame(listed(store, collection()), ['a at 1'], 'after it is closed the next one has it')
-})
-
-void t.test('a store that has patience opens once the one before it is closed', async (t) => {
-  using _alive = keepProcessAlive() // its retries do not
-  const directory = t.testdir()
-  const first = await open(directory)
-  const second = open(directory, { patienceMs: 60_000 })
-  await turn()
-  await first[Symbol.asyncDispose]()
-  await using store = await second
-  await replace(store, collection(), head(5), [object('a', 1)])
-  t.strictSame(listed(store, collection()), ['a at 1'])
 })
 
 void t.test('a store that could not be opened holds nothing', async (t) => {

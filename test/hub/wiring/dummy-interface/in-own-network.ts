@@ -7,7 +7,6 @@ import { DummyInterface } from '../../../../src/hub/wiring/dummy-interface.ts'
 import { Client, objectOf, at } from '../../../kit/client.ts'
 import { allServices, pods, pod, service, services, startCloud } from '../../../kit/cloud.ts'
 import { startTestHub } from '../../../kit/hub.ts'
-import { signal, startHubProcess } from '../../../kit/hub-process.ts'
 import {
   enterOwnNetwork,
   ip,
@@ -18,7 +17,6 @@ import {
 } from '../../../kit/own-network.ts'
 import { startJoinable } from '../../../kit/joinable.ts'
 import { reachable } from '../../../kit/reachable.ts'
-import { until } from '../../../kit/until.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
 
 enterOwnNetwork(t)
@@ -75,8 +73,6 @@ void t.test('an IPv6 address can be used at once', async (t) => {
 void t.test('an interface that a crash has left is reused, and removed in the end', async (t) => {
   const before = startDummy(t)
   await before.dummy.check()
-  before.dummy.keep()
-  await before.dummy[Symbol.asyncDispose]()
   t.not(shown(), '', 'as a killed hub leaves it')
   const { dummy, told } = startDummy(t)
   await dummy.check()
@@ -360,33 +356,4 @@ void t.test('a hub that cannot have it serves without', async (t) => {
   t.equal(status, 200)
   t.match(String(body), /\[ \]dummy-interface .* the program ip \(iproute2\) is not there/)
   t.match(String(body), /\[ \]hub-address pods are not led to the hub: .* ip \(iproute2\)/)
-})
-
-void t.test('the interface outlives a hot restart', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.sandbox.create(pods, pod('a'))
-  const hub = await startHubProcess(t, { upstreams: [cloud], flags: ['--enable-dummy-if'] })
-  await hub.says(/pods have an interface/)
-  const before = shown()
-  const token = cloud.sandbox.token('operator')
-  const url = `http://${address}:${hub.proxyPort}`
-  const operator = new Client({ url, component: 'operator', token })
-  const asked: number[] = []
-  let over = false
-  const asking = (async () => {
-    while (!over) asked.push((await operator.get('/api/v1/namespaces/default/pods/a')).status)
-  })()
-  signal(hub.pid, 'SIGUSR2')
-  const { pid = 0 } = await hub.says(/^the next process serves/)
-  await hub.ended()
-  over = true
-  await asking
-  t.ok(
-    asked.every((status) => status === 200),
-    'no request is refused',
-  )
-  t.equal(shown(), before, 'it is the same interface')
-  signal(pid, 'SIGTERM')
-  await until('the interface to be gone', () => shown() === '')
-  t.pass('the last process has removed it')
 })
