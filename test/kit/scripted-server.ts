@@ -19,7 +19,7 @@ export class ScriptedServer {
 
   static async start(t: Teardown): Promise<ScriptedServer> {
     const server = createServer((request, response) => {
-      if (request.url === '/readyz') response.end('ok')
+      if (request.url === '/readyz' || request.url === '/livez') response.end('ok')
       else {
         teller.lastHeaders = request.headers
         teller.answer(response)

@@ -51,7 +51,7 @@ class Pourer {
 
   static async start(t: Teardown): Promise<Pourer> {
     const server = createServer((asked, response) => {
-      if (asked.url === '/readyz') response.end('ok')
+      if (asked.url === '/readyz' || asked.url === '/livez') response.end('ok')
       else if (asked.method === 'GET') void pourer.#pour(response)
       else Object.assign(pourer, { request: asked, response })
     })

@@ -20,7 +20,7 @@ async function heavyCloud(t: Teardown): Promise<HeavyCloud> {
   const unfinished: ServerResponse[] = []
   const watched: ServerResponse[] = []
   const server = createServer((asked, response) => {
-    if (asked.url === '/readyz') return void response.end('ok')
+    if (asked.url === '/readyz' || asked.url === '/livez') return void response.end('ok')
     response.writeHead(200, { 'Content-Type': 'application/json' })
     if (asked.url?.includes('watch=true') === true) {
       response.flushHeaders()

@@ -103,14 +103,23 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       if (fallback?.upstream === upstream || refusal?.upstream === upstream) continue
       const began = elapsed()
       try {
-        const reply = await attemptWhileResponsive(exchange, upstream, connections, repeatable)
+        const reply = await attemptWhileResponsive(
+          exchange,
+          upstream,
+          connections,
+          repeatable,
+          cloud,
+        )
         const isGateways = isOfGateway(reply)
         if (repeatable && isGateways) {
           discard(reply)
           throw new NoAnswer(upstream, true, new GatewayAnswer(upstream.origin, reply.status))
         }
         const drains = repeatable && isDraining(reply)
-        if (isGateways || drains) upstream.failed(began)
+        // It waited for etcd, or for a webhook, in vain.
+        const ranOut =
+          reply.status === 504 && !isBehind(reply, exchange) && !isRelayed(exchange.info)
+        if (isGateways || drains || ranOut) upstream.failed(began)
         else upstream.answered()
         options.onOutcome(upstream.origin, 'answered', elapsed() - began)
         if (exchange.credential === 'node' && refusesHub(reply, exchange, upstream, began)) {
@@ -215,19 +224,24 @@ function attempts(candidates: readonly Upstream[], repeatable: boolean): readonl
  * One attempt. A slow answer is no failure; but after each second without one the upstream is
  * probed on a fresh connection. Where that probe has no answer either, all requests that wait for
  * this upstream and may be repeated, or were not sent yet, are given up at once; for later requests
- * it is probed without the wait of a second.
+ * it is probed without the wait of a second. So is such a request where the upstream is not ready,
+ * as without its etcd, and another one is.
  */
 async function attemptWhileResponsive(
   exchange: Exchange,
   upstream: Upstream,
   connections: Connections,
   repeatable: boolean,
+  { upstreams }: Cloud,
 ): Promise<UpstreamReply> {
   const giveUp = new LightAbort()
+  const isWorse = (): boolean =>
+    upstream.health === 'unready' && upstreams.some(({ availability }) => availability === 'ready')
   using _others = upstream.onUnresponsive(() => giveUp.abort(new Unresponsive(upstream.origin)))
-  using _probes = whileUnanswered(upstream.unresponsive ? 0 : unansweredMs, () =>
-    upstream.answersWithin(probeTimeoutMs),
-  )
+  using _probes = whileUnanswered(upstream.unresponsive ? 0 : unansweredMs, async () => {
+    await upstream.answersWithin(probeTimeoutMs)
+    if (isWorse()) giveUp.abort(new Unresponsive(upstream.origin))
+  })
   const span = attemptSpan(exchange, upstream.origin)
   try {
     const reply = await attempt(

@@ -120,7 +120,7 @@ async function hostileCloud(t: { teardown(end: () => unknown): void }): Promise<
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket)).on('error', () => undefined)
     socket.once('data', (head: Buffer) => {
-      if (head.includes('/readyz')) {
+      if (head.includes('/readyz') || head.includes('/livez')) {
         return void socket.end(
           'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok',
         )

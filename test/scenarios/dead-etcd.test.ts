@@ -1,0 +1,55 @@
+import t from 'tap'
+import { startCloud, startTestHub } from '../kit/hub.ts'
+
+const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/edge-1'
+const heartbeat = { intervalMs: 60, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
+
+void t.test('an API server whose /livez fails comes after one that is live', async (t) => {
+  const [dead, live] = [await startCloud(t), await startCloud(t)]
+  const hub = await startTestHub(t, {
+    upstreams: [dead, live],
+    flags: ['--lb-mode=priority'],
+    config: { heartbeat },
+  })
+  await hub.online()
+  using _livez = dead.sandbox.faults.fail(500, ({ path }) => path === '/livez')
+  using _hung = dead.sandbox.faults.freeze(({ path }) => path.startsWith('/api'))
+  await hub.logged('but not live (/livez): 500')
+  t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 200)
+  t.equal(live.sandbox.requests.filter(({ path }) => path === '/api/v1/nodes/edge-1').length, 1)
+  const { body } = await hub.ops.get('/readyz?verbose')
+  t.match(String(body), /\[ \]upstream \S+ unready, .*not live \(\/livez\): 500/)
+})
+
+void t.test('a read under way at one that is not live goes on at another one', async (t) => {
+  const [dead, live] = [await startCloud(t), await startCloud(t)]
+  const hub = await startTestHub(t, {
+    upstreams: [dead, live],
+    flags: ['--lb-mode=priority'],
+    config: { heartbeat: { ...heartbeat, intervalMs: 3_600_000 } },
+  })
+  await hub.online()
+  using _livez = dead.sandbox.faults.fail(500, ({ path }) => path === '/livez')
+  using _hung = dead.sandbox.faults.freeze(({ path }) => path.startsWith('/api'))
+  t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 200)
+  const isRead = ({ path }: { path: string }): boolean => path === '/api/v1/nodes/edge-1'
+  t.equal(dead.sandbox.requests.filter(isRead).length, 1)
+  t.equal(live.sandbox.requests.filter(isRead).length, 1)
+})
+
+void t.test('an API server that answers writes 504 comes after others', async (t) => {
+  const [dead, live] = [await startCloud(t), await startCloud(t)]
+  const hub = await startTestHub(t, {
+    upstreams: [dead, live],
+    flags: ['--lb-mode=priority'],
+    config: { heartbeat: { ...heartbeat, intervalMs: 3_600_000 } },
+  })
+  await hub.online()
+  using _late = dead.sandbox.faults.fail(504, ({ method }) => method === 'PUT')
+  const kubelet = hub.as('kubelet')
+  const body = { kind: 'Lease', apiVersion: 'coordination.k8s.io/v1', metadata: { name: 'edge-1' } }
+  let status = 504
+  for (let tries = 0; status === 504 && tries < 10; tries++)
+    ({ status } = await kubelet.send(lease, { method: 'PUT', body }))
+  t.not(status, 504, 'the lease is renewed at the other one')
+})
