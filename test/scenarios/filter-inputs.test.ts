@@ -480,3 +480,14 @@ void t.test('NodePools can be left unread', async (t) => {
   await hub.start()
   t.strictSame(await shownTo(hub.as('kube-proxy')), everywhere, 'in no pool, too')
 })
+
+void t.test('a pool that has no NodePool is known as such after an offline reboot', async (t) => {
+  const cloud = await cloudWithTopology(t, 'kubernetes.io/hostname')
+  putIntoPool(cloud, 'site')
+  const hub = await started(t, cloud)
+  t.strictSame(await shownTo(hub.as('kube-proxy')), ['edge-1'])
+  await cloud.unplug()
+  await hub.restart()
+  await hub.offline()
+  t.strictSame(await shownTo(hub.as('kube-proxy')), ['edge-1'])
+})

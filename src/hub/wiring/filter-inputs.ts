@@ -398,7 +398,7 @@ export class FilterInputs implements AsyncDisposable {
     const next = {
       node: this.#node,
       pool,
-      poolNodes: pool === null ? this.#alone(way) : (nodesNow ?? lastNodes ?? this.#untold(way)),
+      poolNodes: pool === null ? this.#alone(way) : (nodesNow ?? this.#lastOr(lastNodes, way)),
       topologies: this.#topologies,
     }
     const untold = clusterInputNames.filter(
@@ -440,6 +440,11 @@ export class FilterInputs implements AsyncDisposable {
   /** A node without a pool is a pool by itself, unless the operator has disabled pools. */
   #alone(way: LiveConfig['nodePools']): readonly string[] | null {
     return way === 'off' ? null : [this.#dependencies.config.nodeName]
+  }
+
+  /** Also the `null` of an earlier hub: no API server may be there to say so again. */
+  #lastOr(last: ClusterInputs['poolNodes'], way: LiveConfig['nodePools']): typeof last {
+    return last === undefined ? this.#untold(way) : last
   }
 
   /** `null` where it is certain that no source has it. */
