@@ -51,6 +51,7 @@ import { pageFiles } from './wiring/status/page-files.ts'
 import { statusReport } from './wiring/status/status.ts'
 import { storeOf } from './wiring/store.ts'
 import { tracerOf } from './wiring/tracing.ts'
+import { KnownCluster } from './wiring/known-cluster.ts'
 import { logFailure } from './wiring/log-failure.ts'
 import { AcceptedCertificates } from './identity/accepted-certificates.ts'
 import { ClusterKeys } from './identity/cluster-keys.ts'
@@ -143,9 +144,11 @@ export async function startHub(
   )
   const connections = parts.use(new Connections(credentials))
   const onlineChanged = new Broadcast<[boolean]>()
+  const cluster = new KnownCluster(connections, log)
   const cloud = parts.use(
     cloudOf(live, {
       connections,
+      cluster,
       metrics,
       log,
       onOnline: (online) => onlineChanged.announce(online),
@@ -257,6 +260,7 @@ export async function startHub(
   })
   const shared = parts.use(path.shared)
   const cachers = parts.use(path.cachers)
+  cluster.keepIn(store, () => [...cachers.all, ...shared.all].forEach((each) => each.restart()))
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'true' }, shared.bytes))
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
   const { own: dispatch, sharing } = path

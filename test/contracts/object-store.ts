@@ -722,6 +722,25 @@ export function objectStoreContract(
     },
   )
 
+  promise('drop() removes all, and a list in progress is not committed', async (t, store) => {
+    const token = { identity: tokenHolder('t'), representation: protobuf }
+    await replace(store, collection(), head(9), [object('a', 3), object('b', 4)])
+    await store.put(keyOf('c', { partition: token }), pod, object('c', 5))
+    const document = { identity: nodeIdentity, path: '/version', representation: 'json' }
+    await store.putDocument(document, { mediaType: 'application/json', body: Buffer.from('{}') })
+    const half = store.replace(collection())
+    await half.add({ objects: [object('a', 3), object('d', 6)] })
+    await store.drop()
+    t.equal(store.list(collection()), undefined)
+    for (const key of [keyOf('a'), keyOf('c', { partition: token })])
+      t.equal(store.get(key), undefined)
+    t.equal(store.document(document), undefined)
+    await t.rejects(half.commit(head(10)), { code: 'STORE_FAILURE' })
+    t.equal(store.list(collection()), undefined)
+    await replace(store, collection(), head(2), [object('a', 1)])
+    t.equal(store.version(collection()), '2', 'an older one is taken')
+  })
+
   promise('holdsFor() tells if a service account has records', async (t, store) => {
     const robot = { namespace: 'default', name: 'robot' }
     t.notOk(store.holdsFor(accountsNamed(robot)))

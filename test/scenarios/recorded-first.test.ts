@@ -44,6 +44,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
     await gate.pass()
     await store.put(key, gvk, object)
   },
+  drop: () => store.drop(),
   putRestored: async (key, gvk, object) => {
     await gate.pass()
     await store.putRestored(key, gvk, object)

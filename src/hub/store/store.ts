@@ -266,6 +266,8 @@ export interface ObjectStore extends AsyncDisposable {
     events: readonly WatchEvent[],
     options?: ApplyOptions,
   ): Promise<readonly (ApiObject | undefined)[]>
+  /** Removes all that is stored. A list in progress is not committed. */
+  drop(): Promise<void>
   putDocument(key: DocumentKey, document: DocumentContent): Promise<void>
   document(key: DocumentKey): StoredDocument | undefined
   /**

@@ -7,9 +7,11 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import { Cloud, type CloudParts } from '../upstream/cloud.ts'
 import { readyzProbe } from '../upstream/probe.ts'
 import { Upstream } from '../upstream/upstream.ts'
+import type { KnownCluster } from './known-cluster.ts'
 
 interface CloudDependencies {
   readonly connections: Connections
+  readonly cluster: KnownCluster
   readonly metrics: HubMetrics
   readonly log: Logger
   readonly onOnline: (online: boolean) => void
@@ -21,10 +23,11 @@ interface CloudDependencies {
  */
 export function cloudOf(
   live: () => LiveConfig,
-  { connections, metrics, log, onOnline }: CloudDependencies,
+  { connections, cluster, metrics, log, onOnline }: CloudDependencies,
 ): Cloud {
+  const probe = cluster.comparing(readyzProbe(connections))
   const build: CloudParts['build'] = (origin, onVerdict, onCredentials): Upstream =>
-    new Upstream(origin, readyzProbe(connections), live().heartbeat, {
+    new Upstream(origin, probe, live().heartbeat, {
       onHealth: ({ health, lastError }) => {
         // A failed probe is expected: log its message without a stack trace.
         const fields = { upstream: origin, health, lastProbe: lastError?.message }
@@ -63,6 +66,7 @@ export function cloudOf(
       metrics.online.set(online ? 1 : 0)
       if (online) log.info('online: an API server can be reached')
       else log.warn('offline: answering from the cache')
+      if (!online) cluster.offline()
       onOnline(online)
     },
     onGone: (origin) => connections.drop(origin),

@@ -478,6 +478,12 @@ export class Cacher implements AsyncDisposable {
     if (log.bytes > bytes) this.#parts.onGrown?.(log.bytes - bytes)
   }
 
+  /** The store was emptied: its clients list again. */
+  restart(): void {
+    this.#end('expired')
+    this.#running?.ending.abort()
+  }
+
   /** Ends all cache watchers, at random times. */
   #end(reason: 'over' | 'expired'): void {
     this.#log = undefined

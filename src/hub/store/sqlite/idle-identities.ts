@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { nodeIdentity } from '../../../api/request/identity.ts'
 import { bodyReference } from './object-row.ts'
 import { prepare } from './statements.ts'
+import type { ForgetIdentity } from './messages.ts'
 import type { Tables } from './tables.ts'
 
 /** Days of running after which the data of a caller that did not come back is deleted. */
@@ -90,9 +91,8 @@ export class IdleIdentities {
     this.#sql.used.run(identity)
   }
 
-  /** One step of deleting the data of `identity`, unless it was used again. */
-  forget(identity: string): void {
-    if (!this.#sql.idle.get(identity, maxIdleDays)) return
+  forget({ identity, used }: ForgetIdentity): void {
+    if (!used && !this.#sql.idle.get(identity, maxIdleDays)) return
     // A partly deleted collection must not be served.
     this.#sql.invalidate.run(identity)
     if (this.#forgetEvents(identity)) return

@@ -161,10 +161,12 @@ export interface MarkUsed {
   readonly identity: string
 }
 
-/** One step of deleting the data of an idle identity. */
+/** One step of deleting the data of an identity. */
 export interface ForgetIdentity {
   readonly kind: 'forget-identity'
   readonly identity: string
+  /** False: unless it was used again. */
+  readonly used: boolean
 }
 
 /** Writes bytes that are free at once: a test whether the disk takes writes. */

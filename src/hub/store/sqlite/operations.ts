@@ -108,7 +108,7 @@ export class Operations {
       case 'mark-used':
         return this.#idle.used(operation.identity)
       case 'forget-identity':
-        return this.#idle.forget(operation.identity)
+        return this.#idle.forget(operation)
       case 'trial':
         return this.#tables.objects.leave(operation.bytes)
       case 'mark-scope':

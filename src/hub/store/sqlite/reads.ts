@@ -172,6 +172,7 @@ export class Reads {
       ),
       collectionCount: prepare(db, 'SELECT count(*) FROM collection'),
       size: prepare(db, 'SELECT count(*), coalesce(sum(size), 0) FROM member WHERE collection = ?'),
+      identities: prepare(db, 'SELECT identity FROM scope UNION SELECT identity FROM document'),
       idle: prepare(db, 'SELECT identity FROM audience WHERE idle_days >= ?'),
       documents: prepare(
         db,
@@ -415,6 +416,11 @@ export class Reads {
   }
 
   /** Identities that were not used for so long that their data is to be deleted. */
+  /** All those for which anything is stored. */
+  identities(): string[] {
+    return this.#sql.identities.all().map(([identity]) => String(identity))
+  }
+
   idleIdentities(): string[] {
     return this.#sql.idle.all(maxIdleDays).map(([identity]) => String(identity))
   }

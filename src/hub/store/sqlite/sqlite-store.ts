@@ -4,21 +4,22 @@ import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import type { Identity } from '../../../api/request/identity.ts'
-import type {
-  ApplyOptions,
-  Partition,
-  CollectionKey,
-  DocumentKey,
-  StoredCollection,
-  StoredPartition,
-  StoredDocument,
-  ObjectKey,
-  ObjectStore,
-  Replacement,
-  StoredChanges,
-  DocumentContent,
-  StoredList,
-  StoredObject,
+import {
+  StoreFailure,
+  type ApplyOptions,
+  type Partition,
+  type CollectionKey,
+  type DocumentKey,
+  type StoredCollection,
+  type StoredPartition,
+  type StoredDocument,
+  type ObjectKey,
+  type ObjectStore,
+  type Replacement,
+  type StoredChanges,
+  type DocumentContent,
+  type StoredList,
+  type StoredObject,
 } from '../store.ts'
 import { addressOf, scopeOf } from './address.ts'
 import { newestVersionIn, toApply, toPrevious } from './apply-operation.ts'
@@ -309,6 +310,16 @@ export class SqliteStore implements ObjectStore {
     return toPrevious(events, displaced)
   }
 
+  async drop(): Promise<void> {
+    for (;;) {
+      const identities = this.#connection.read((reads) => reads.identities())
+      if (identities === undefined) throw new StoreFailure('what is to be dropped cannot be read')
+      const [identity] = identities
+      if (identity === undefined) return
+      await this.#forgetIdentity(identity, true)
+    }
+  }
+
   async putDocument(key: DocumentKey, { mediaType, body }: DocumentContent): Promise<void> {
     const stored = this.document(key)
     if (
@@ -374,9 +385,9 @@ export class SqliteStore implements ObjectStore {
   /**
    * One step. It commits alone: no operation that was prepared from the deleted rows may follow it.
    */
-  async #forgetIdentity(identity: string): Promise<void> {
+  async #forgetIdentity(identity: string, used = false): Promise<void> {
     await this.#writing.write(
-      { kind: 'forget-identity', identity },
+      { kind: 'forget-identity', identity, used },
       {
         alone: true,
         settled: (failure) => {
