@@ -8,8 +8,6 @@ import { options } from '../src/config/options.ts'
 import { clusterMetricTable } from '../src/metrics/cluster-table.ts'
 import { rules } from '../src/node/lint/rules.ts'
 import { metricTable, type MetricRow } from '../src/metrics/table.ts'
-import { policyKinds } from '../src/cluster/admission/policy-support.ts'
-import { supportedMinors } from './kit/cluster/releases.ts'
 
 const quoted = (text: string): string => (text === '' ? '' : `\`${text}\``)
 
@@ -51,11 +49,6 @@ export const tables: readonly DocumentTable[] = [
     file: 'docs/cluster-reference.md',
     heading: '## Metrics',
     rows: () => metricRows('nodehub_cluster_', clusterMetricTable),
-  },
-  {
-    file: 'docs/kubernetes-versions.md',
-    heading: '# Kubernetes versions',
-    rows: () => versionRows(),
   },
   { file: 'docs/lint-rules.md', heading: '## Rules', rows: () => ruleRows() },
   {
@@ -107,20 +100,6 @@ const formerNameRows = (): string[][] =>
       formerName === undefined ? [] : [[quoted(formerName), quoted(name + formerSeries)]],
     ),
   )
-
-/** Version, which policies it serves, and what nodes and pods can be admitted by. */
-const versionRows = (): string[][] =>
-  supportedMinors.map((minor) => {
-    const has = ({ since }: { readonly since: string }): boolean =>
-      minor.localeCompare(since, 'en', { numeric: true }) >= 0
-    const mutating = has(policyKinds.mutating)
-    return [
-      minor,
-      has(policyKinds.validating) ? 'yes' : 'no',
-      mutating ? 'yes' : 'no',
-      mutating ? 'webhooks or policies' : 'webhooks',
-    ]
-  })
 
 /** Id, usual level, what is found, why it matters. */
 const ruleRows = (): string[][] =>

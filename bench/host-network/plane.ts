@@ -1,5 +1,5 @@
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
-import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
+import { nodesKeptInPools } from '../../src/cluster/admission/policies.ts'
 import { listAt, textAt } from '../../src/api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import {
@@ -40,7 +40,7 @@ export async function startRealPlane(t: Scope): Promise<RealPlane> {
   const webhooks = await webhooksFor(t, admin)
   await webhooks.start()
   await installPools(admin, webhooks.target)
-  await install(admin, rulesAsPolicies(actors))
+  await install(admin, nodesKeptInPools(actors))
   const names = { namespace: 'nodehub-system', name: 'nodehub-cluster' }
   await install(admin, webhookConfigurations(webhooks.target, actors, names))
   await letNodesReadPools(plane)

@@ -22,7 +22,6 @@ const usual: Installation = {
   name: 'nodehub-cluster',
   namespace: 'nodehub-system',
   image: `nodehub:${ownVersion()}`,
-  admission: 'webhooks',
   podHostNetwork: false,
 }
 
@@ -76,8 +75,6 @@ export const clusterPackages = (): Readonly<Record<string, string>> => ({
 
 const values = `# Each is the flag of the same meaning of nodehub manifests --part cluster.
 image: ${usual.image}
-# webhooks, or policies of the API server (Kubernetes 1.36 or later).
-admission: webhooks
 # Whether pods of host-network pools are put on the host network when they are created.
 podHostNetwork: false
 # From where API servers reach the webhooks; none: from anywhere.
@@ -101,10 +98,11 @@ const schema = {
   $schema: 'https://json-schema.org/draft-07/schema#',
   type: 'object',
   additionalProperties: false,
-  required: ['image', 'admission'],
+  required: ['image'],
   properties: {
     global: { type: 'object' },
     image: { type: 'string', minLength: 1 },
+    // Without effect: accepted for one release, for values files of 0.2.0.
     admission: { enum: ['webhooks', 'policies'] },
     podHostNetwork: { type: 'boolean' },
     apiServerCidrs: cidrs,
@@ -124,12 +122,10 @@ const schema = {
 
 /** The variants of the objects, with the condition of each in the language of templates. */
 const variants = () =>
-  (['webhooks', 'policies'] as const).flatMap((admission) =>
-    [false, true].map((podHostNetwork) => ({
-      condition: `and (eq .Values.admission "${admission}") (eq .Values.podHostNetwork ${podHostNetwork})`,
-      documents: documentsOf({ ...withPlaceholders, admission, podHostNetwork }),
-    })),
-  )
+  [false, true].map((podHostNetwork) => ({
+    condition: `eq .Values.podHostNetwork ${podHostNetwork}`,
+    documents: documentsOf({ ...withPlaceholders, podHostNetwork }),
+  }))
 
 /** The objects as templates; Helm makes the namespace. */
 const documentsOf = (installation: Installation): readonly string[] =>

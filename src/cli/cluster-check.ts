@@ -1,11 +1,9 @@
 import { keepProcessAlive } from '../base/clock.ts'
-import { missingPolicies } from '../cluster/admission/policy-support.ts'
 import type { ApiServer } from '../cluster/api/api-server.ts'
 import { apply, evict, revert, rolledOut } from '../cluster/components/change.ts'
 import { survey, type Survey } from '../cluster/components/survey.ts'
 import type { Component } from '../cluster/components/component.ts'
 import type { CheckConfig } from '../config/cluster-config.ts'
-import { clusterOptions } from '../config/cluster-options.ts'
 import type { ExitCode, Terminal } from './command.ts'
 
 const nameOf = ({ kind, namespace, name }: Component): string => `${kind} ${namespace}/${name}`
@@ -34,12 +32,7 @@ export async function checkCluster(
       : await checkAll(api, config, found, terminal)
   for (const { node, remark } of found.nodes) terminal.out(`node ${node}: ${remark}\n`)
   const slipped = await excluded(api, config, found, terminal)
-  const missed = await missingPolicies(
-    (path) => api.get(path),
-    clusterOptions['webhook-service'].default,
-  )
-  for (const line of missed) terminal.out(`admission: ${line}\n`)
-  return left + found.nodes.length + slipped + missed.length > 0 ? 1 : 0
+  return left + found.nodes.length + slipped > 0 ? 1 : 0
 }
 
 /** Returns how many components could still run on host-network nodes. */

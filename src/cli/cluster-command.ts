@@ -35,9 +35,8 @@ records it. give-back returns that, when no replica runs any more. SIGTERM or SI
 gracefully, a second one at once.
 
 check says which parts of the pod network would stand on host-network nodes, which nodes are not as
-their pool wants them, which excluded pods slipped in, and which policies the API server does not
-take; with --apply it keeps the first off, one after another, with --revert it takes that back. Exit
-code 1 where something is left to be done.
+their pool wants them, and which excluded pods slipped in; with --apply it keeps the first off, one
+after another, with --revert it takes that back. Exit code 1 where something is left to be done.
 
 exit-plan finds the pods that a filter has put on the host's network, and prints for each owner the
 patch with which they live on without the filter, in an order that keeps service. It changes

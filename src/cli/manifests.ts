@@ -2,7 +2,6 @@ import { defaultRootDir } from '../config/root-dir.ts'
 import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
 import { ownVersion } from '../base/own-version.ts'
-import { policyKinds } from '../cluster/admission/policy-support.ts'
 import { clusterManifests } from '../cluster/install/manifests.ts'
 import { nodeAdopters, nodeInstallers } from '../cluster/install/nodes.ts'
 import { options } from '../config/options.ts'
@@ -44,8 +43,6 @@ const parts = [
   'adoption',
 ] as const
 
-const admissions = ['webhooks', 'policies'] as const
-
 /** The default namespace of the cluster's side. */
 const clusterNamespace = 'nodehub-system'
 
@@ -75,7 +72,7 @@ const flags = {
   'client-key': { type: 'string' },
   'pool-scope-resources': { type: 'string' },
   'offline-authorization': { type: 'string' },
-  admission: { type: 'string', default: 'webhooks' },
+  admission: { type: 'string' },
   'pod-host-network': { type: 'boolean' },
   'controller-user': { type: 'string' },
   'api-server-cidrs': { type: 'string' },
@@ -88,7 +85,6 @@ const flags = {
 const valuesOf: Readonly<Record<string, string>> = {
   part: parts.join('|'),
   unit: [...unitNames, dummyUnitName].join('|'),
-  admission: admissions.join('|'),
 }
 
 /** Prints YAML for `kubectl apply`, or for a kubelet's manifest folder. */
@@ -143,9 +139,6 @@ export const manifests: Command = {
         Its key, for kubeconfig. Default: the file of the certificate.
   --pool-scope-resources GROUP/VERSION/RESOURCE,...
         What the hubs are started with, for rbac: a hub shares only what nodes may read whole.
-  --admission webhooks|policies
-        What admits nodes and pods, for cluster: webhooks that nodehub cluster serves (Kubernetes
-        ${policyKinds.validating.since} or later), or policies of the API server (${policyKinds.mutating.since} or later). Default: webhooks.
   --pod-host-network
         For cluster: a pod whose pool is a host-network pool is given hostNetwork.
   --controller-user USER,...
@@ -180,15 +173,14 @@ export const manifests: Command = {
     if (mistakes.length > 0 || part === undefined) return refuse(terminal, 'manifests', mistakes)
     terminal.out(manifest(part, values, adoptFlags))
     if (values['offline-authorization'] !== undefined) terminal.err(formerFlagNote)
-    if (part === 'cluster' && values.admission === 'policies') terminal.err(policiesNote)
+    if (values.admission !== undefined) terminal.err(admissionNote)
     return 0
   },
 }
 
-/** On standard error: it is visible if standard output is piped into kubectl. */
-const policiesNote = `nodehub manifests: these policies take API servers of Kubernetes ${policyKinds.mutating.since} or later: older ones serve no ${policyKinds.mutating.kind} v1, and
-kubectl apply would leave nodes and pods without admission there; print --admission=webhooks for those
-`
+// On standard error: it is visible if standard output is piped into kubectl.
+const admissionNote =
+  'nodehub manifests: --admission has no effect any more: webhooks admit nodes and pods; docs/cluster.md says which policies of 0.2.0 to delete\n'
 
 const formerFlagNote =
   'nodehub manifests: --offline-authorization has no effect any more: hubs read no Roles and bindings\n'
@@ -270,9 +262,6 @@ function wrongValues(values: Record<keyof typeof flags, string | undefined>): st
   if (values.unit !== undefined && !isDummy && !unitNames.some((name) => name === values.unit)) {
     mistakes.push(`--unit must be one of ${[...unitNames, dummyUnitName].join(', ')}`)
   }
-  if (!admissions.some((admission) => admission === values.admission)) {
-    mistakes.push(`--admission must be one of ${admissions.join(', ')}`)
-  }
   const checks = [
     ['server-addr', atLeastOne(listOf(serverAddress))],
     ['node-name', objectName],
@@ -331,7 +320,6 @@ function manifest(part: Part, values: FlagValues, adoptFlags: readonly string[])
         name: 'nodehub-cluster',
         namespace: values.namespace ?? clusterNamespace,
         image: values.image ?? `nodehub:${ownVersion()}`,
-        admission: values.admission === 'policies' ? 'policies' : 'webhooks',
         podHostNetwork: values['pod-host-network'] !== undefined,
         controllers: values['controller-user']?.split(',') ?? [],
         apiServerCidrs: cidrsOf(values['api-server-cidrs']),

@@ -9,7 +9,6 @@ import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts
 import { listenOps } from '../http/server/ops.ts'
 import { actorsOf } from './admission/actors.ts'
 import type { Actors } from './admission/node.ts'
-import { missingPolicies } from './admission/policy-support.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { connect } from './api/connect.ts'
 import { ServingCertificateApprover } from './certificates/approver.ts'
@@ -139,12 +138,6 @@ export async function startCluster(
       })
       const keeper = bundles
       serving.onChange(() => void keeper.reconcile())
-      await logMissingPolicies(api, {
-        log,
-        webhooks: service,
-        failed: failed('configurations'),
-        term,
-      })
       await migrateFirst(api, term, log, failed('migration'))
       controller = led.use(
         new PoolController({
@@ -254,32 +247,6 @@ async function actorsFor(api: ApiServer, { namespace, webhooks }: ClusterConfig)
     .catch(() => ({}))
   const self = textAt(review, 'status', 'userInfo', 'username')
   return actorsOf({ namespace, name: webhooks.service }, self === '' ? [] : [self])
-}
-
-/**
- * Each leader logs them once: `kubectl apply` leaves out the policies that an API server does not
- * serve, and applies everything else.
- */
-async function logMissingPolicies(
-  api: ApiServer,
-  {
-    log,
-    webhooks,
-    failed,
-    term,
-  }: {
-    readonly log: Logger
-    readonly webhooks: string
-    readonly failed: (cause: unknown) => void
-    readonly term: Term
-  },
-): Promise<void> {
-  try {
-    const missed = await missingPolicies((path) => api.get(path, term.signal), webhooks)
-    for (const line of missed) log.error(line)
-  } catch (cause) {
-    if (!term.signal.aborted) failed(cause)
-  }
 }
 
 /** How long the next try to rewrite pools waits. */

@@ -356,15 +356,13 @@ void t.test('a node can be named, and given credentials of its own', async (t) =
   t.ok(container?.args.includes('--kubeconfig=/etc/kubernetes/hub.conf'))
 })
 
-void t.test('manifests --part cluster prints all objects, with webhooks or policies', async (t) => {
+void t.test('manifests --part cluster prints all objects', async (t) => {
   const printed = async (flags: string) => {
     const { code, out } = await nodehub(`manifests --part cluster ${flags}`.trim())
     t.equal(code, 0, flags)
     return parseAllDocuments(out).map((document) => document.toJS() as Manifest)
   }
-  const kindsOf = (documents: readonly Manifest[]) => new Set(documents.map(({ kind }) => kind))
-  const webhooks = kindsOf(await printed(''))
-  const policies = kindsOf(await printed('--admission=policies'))
+  const all = await printed('')
   for (const kind of [
     'Namespace',
     'CustomResourceDefinition',
@@ -374,16 +372,12 @@ void t.test('manifests --part cluster prints all objects, with webhooks or polic
     'NetworkPolicy',
     'Service',
     'ValidatingAdmissionPolicy',
-  ]) {
-    t.ok(webhooks.has(kind), kind)
-    t.ok(policies.has(kind), kind)
-  }
-  t.ok(
-    webhooks.has('MutatingWebhookConfiguration') && !policies.has('MutatingWebhookConfiguration'),
-  )
-  t.ok(policies.has('MutatingAdmissionPolicy') && !webhooks.has('MutatingAdmissionPolicy'))
-  const { err } = await nodehub('manifests --part cluster --admission=policies')
-  t.match(err, /Kubernetes 1\.36 or later.*MutatingAdmissionPolicy v1.*--admission=webhooks/s)
+    'MutatingWebhookConfiguration',
+  ])
+    t.ok(
+      all.some((each) => each.kind === kind),
+      kind,
+    )
   t.equal((await nodehub('manifests --part cluster')).err, '')
   const asked = await printed(
     '--pod-host-network --image=r/n:1 --namespace=edge --controller-user=admin',
@@ -407,15 +401,20 @@ void t.test('manifests --part cluster prints all objects, with webhooks or polic
       },
     },
   )
-  const wrong = await nodehub('manifests --part cluster --admission=both --pod-host-network=no')
-  t.match(wrong.err, '--admission must be one of webhooks, policies')
+  const wrong = await nodehub('manifests --part cluster --pod-host-network=no')
   t.match(wrong.err, '--pod-host-network takes no value')
-  const named = async (...words: string[]): Promise<boolean> => {
-    const all = await printed(['--admission=policies', ...words].join(' '))
-    return all.some(({ metadata }) => metadata.name === 'nodehub-pod-network')
-  }
-  t.ok(await named('--pod-host-network'))
-  t.notOk(await named())
+})
+
+void t.test('manifests takes --admission without effect, and says so', async (t) => {
+  const [{ out }, given] = await Promise.all([
+    nodehub('manifests --part cluster'),
+    nodehub('manifests --part cluster --admission=policies'),
+  ])
+  t.strictSame([given.code, given.out], [0, out])
+  t.match(
+    given.err,
+    /^nodehub manifests: --admission has no effect any more: webhooks admit nodes and pods/,
+  )
 })
 
 void t.test('adopting DaemonSets pass flags of adopt on, which are checked before', async (t) => {

@@ -11,11 +11,6 @@ import {
   nodePools,
 } from '../../src/api/kube/node-pool.ts'
 import { nodes, pods } from '../kit/cloud.ts'
-import {
-  defineAdmissionKinds,
-  mutatingConfigurations,
-  withoutMutatingPolicies,
-} from '../kit/admission-kinds.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 
 t.setTimeout(300_000)
@@ -190,18 +185,3 @@ void t.test(
     t.match(evicted.out, 'pod default/slipped on has-it: evicted')
   },
 )
-
-void t.test('an API server without mutating policies needs webhooks', async (t) => {
-  const cluster = await startTestCluster(t)
-  defineAdmissionKinds(cluster.sandbox)
-  t.notMatch((await check(cluster)).out, /^admission: /m)
-  withoutMutatingPolicies(cluster.sandbox)
-  const { code, out } = await check(cluster)
-  t.equal(code, 1)
-  t.match(out, /^admission: .*no MutatingAdmissionPolicy v1.*--admission=webhooks/m)
-  cluster.sandbox.create(mutatingConfigurations, {
-    metadata: { name: 'nodehub-cluster' },
-    webhooks: [],
-  })
-  t.equal((await check(cluster)).code, 0)
-})

@@ -24,7 +24,6 @@ import {
   defineAdmissionKinds,
   mutatingConfigurations,
   validatingConfigurations,
-  withoutMutatingPolicies,
 } from '../kit/admission-kinds.ts'
 import { configMaps, nodes, pods, secrets } from '../kit/cloud.ts'
 import { until as soon } from '../kit/until.ts'
@@ -161,27 +160,6 @@ void t.test('replicas share a certificate, one leads, and the webhooks trust it'
   const repairs = 'nodehub_cluster_ca_bundle_repairs_total'
   await reaches(leader, `${repairs}{kind="MutatingWebhookConfiguration"}`, 2)
 })
-
-void t.test(
-  'the leader says where neither webhooks nor policies of the API server admit nodes and pods',
-  async (t) => {
-    const cluster = await prepared(t)
-    const { sandbox } = cluster
-    withoutMutatingPolicies(sandbox)
-    const said = (): Promise<string> =>
-      new Promise((resolve) => {
-        const log = pino({
-          level: 'error',
-          hooks: { logMethod: ([line]) => resolve(String(line)) },
-        })
-        void started(t, cluster, {}, log)
-      })
-    t.match(
-      await said(),
-      /no MutatingAdmissionPolicy v1 \(Kubernetes 1\.36 or later\).*no MutatingWebhookConfiguration nodehub-cluster/,
-    )
-  },
-)
 
 void t.test('when the leader stops, the other replica takes over', async (t) => {
   const cluster = await prepared(t)

@@ -1,10 +1,7 @@
 import t, { type Test } from 'tap'
-import { webhooksAsPolicies } from '../../src/cluster/admission/mutating-policies.ts'
-import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
-import { unsupportedPolicies } from '../../src/cluster/admission/policy-support.ts'
+import { nodesKeptInPools } from '../../src/cluster/admission/policies.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
 import { valueAt, textAt } from '../../src/api/kube/json-at.ts'
-import { warningsOf } from '../../src/node/lint/warnings.ts'
 import { isList, isObject, type Json, type JsonObject } from '../../src/api/kube/json.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { until } from '../kit/until.ts'
@@ -22,10 +19,8 @@ import {
   actors,
   bodyOf,
   controller,
-  discover,
   install,
   installPools,
-  uninstall,
   webhooksFor,
 } from '../cluster/admission/cluster.ts'
 
@@ -35,7 +30,7 @@ const skip = noControlPlane() ?? false
 const everyCase = [...poolCases, ...nodeCases, ...podCases, ...propagationCases]
 
 void t.test(
-  'a real API server admits pools, nodes and pods alike by webhooks and policies',
+  'a real API server admits pools, nodes and pods by webhooks, and keeps nodes in their pools without them',
   { skip, timeout: 300_000 },
   async (t) => {
     const plane = await startControlPlane(t)
@@ -43,7 +38,7 @@ void t.test(
     const webhooks = await webhooksFor(t, admin, true)
     await webhooks.start()
     await installPools(admin, webhooks.target)
-    await install(admin, rulesAsPolicies(actors))
+    await install(admin, nodesKeptInPools(actors))
     const configurations = webhookConfigurations(webhooks.target, actors, installed)
     await install(admin, configurations)
     await makeWorld(t, plane)
@@ -51,26 +46,7 @@ void t.test(
     await t.test('webhooks', (t) => tryAll(t, plane, 'webhooks'))
 
     await webhooks.stop()
-    await t.test('while no webhook answers', (t) =>
-      tryAll(t, plane, 'nothing but policies that always hold'),
-    )
-
-    await webhooks.start()
-    // Before Kubernetes 1.36 it is webhooks that admit nodes and pods, to the end.
-    const lacking = (await unsupportedPolicies(discover(admin), 'mutating')) ?? false
-    const [own, others] = [true, false].map((podHostNetwork) =>
-      webhooksAsPolicies(actors, { podHostNetwork }),
-    )
-    await t.test('policies instead', { skip: lacking }, async (t) => {
-      await uninstall(admin, configurations)
-      await install(admin, own ?? [])
-      await tryAll(t, plane, 'policies')
-    })
-    await t.test('policies warn in the words of lint', { skip: lacking }, async (t) => {
-      await uninstall(admin, own ?? [])
-      await install(admin, others ?? [])
-      await warns(t, plane)
-    })
+    await t.test('while no webhook answers', (t) => tryAll(t, plane, 'while no webhook answers'))
 
     await t.test('without the NodePool CRD nodes register and are patched', (t) =>
       withoutDefinition(t, plane),
@@ -125,7 +101,7 @@ const merge = (client: ApiClient, path: string, body: JsonObject) =>
 
 async function tryAll(t: Test, plane: ControlPlane, carrier: AdmissionMode): Promise<void> {
   for (const each of everyCase) {
-    const wanted = carrier === 'nothing but policies that always hold' ? (each.down ?? each) : each
+    const wanted = carrier === 'while no webhook answers' ? (each.down ?? each) : each
     if (wanted === 'any') continue
     // A policy is obeyed, and a pool known to it, a moment after it was written: only what stays
     // wrong is wrong.
@@ -140,98 +116,6 @@ async function tryAll(t: Test, plane: ControlPlane, carrier: AdmissionMode): Pro
       { seconds: 30 },
     ).catch(() => undefined)
     t.strictSame(differences(wanted, answer), [], each.what)
-  }
-}
-
-/** What policies say is what lint says, where they say anything; nothing is refused by it. */
-async function warns(t: Test, { admin }: ControlPlane): Promise<void> {
-  const context = {
-    pools: new Map([['host', { hostNetwork: true }]]),
-    namespaces: new Map(),
-  }
-  const container = { name: 'a', image: 'a' }
-  const ports = [{ containerPort: 8080 }]
-  const inHost = { nodeSelector: { 'apps.openyurt.io/nodepool': 'host' } }
-  const exclude = 'apps.openyurt.io/exclude-host-network-pool'
-  const old = { key: 'nodepool.openyurt.io/host-network', operator: 'NotIn', values: ['true'] }
-  const terms = (...nodeSelectorTerms: Json[]) => ({
-    affinity: {
-      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
-    },
-  })
-  const cases: [string, JsonObject, JsonObject, string[]][] = [
-    ['nothing', {}, {}, []],
-    ['a host-network pool', inHost, {}, ['no-pod-network']],
-    ['it, and its network', { ...inHost, hostNetwork: true }, {}, ['undeclared-port']],
-    [
-      'it, with names of the cluster',
-      {
-        ...inHost,
-        hostNetwork: true,
-        dnsPolicy: 'ClusterFirstWithHostNet',
-        containers: [{ ...container, ports }],
-      },
-      {},
-      ['cluster-dns-on-host-network-pool'],
-    ],
-    ['it, and is excluded', inHost, { [exclude]: 'true' }, ['never-scheduled']],
-    ['another case', {}, { [exclude]: 'True' }, ['exclude-annotation']],
-    ['that it is not excluded', {}, { [exclude]: 'false' }, ['exclude-annotation']],
-    [
-      'both',
-      { hostNetwork: true, dnsPolicy: 'Default', containers: [{ ...container, ports }] },
-      { [exclude]: 'true' },
-      ['exclude-annotation'],
-    ],
-    ['an old label', terms({ matchExpressions: [old] }), {}, ['old-label']],
-    [
-      'a term that matches nothing',
-      terms({}, { matchExpressions: [{ key: 'a', operator: 'Exists' }] }),
-      {},
-      ['affinity-matches-nothing'],
-    ],
-  ]
-  for (const [what, spec, annotations, rules] of cases) {
-    const full = { containers: [container], ...spec }
-    const labels = { app: 'a' }
-    const template = { metadata: { labels, annotations }, spec: full }
-    for (const [path, object] of [
-      ['/api/v1/namespaces/default/pods', { metadata: { name: 'w', annotations }, spec: full }],
-      [
-        '/apis/apps/v1/namespaces/default/deployments',
-        {
-          kind: 'Deployment',
-          metadata: { name: 'w' },
-          spec: { selector: { matchLabels: labels }, template },
-        },
-      ],
-      [
-        '/apis/batch/v1/namespaces/default/cronjobs',
-        {
-          kind: 'CronJob',
-          metadata: { name: 'w' },
-          spec: {
-            schedule: '0 0 * * *',
-            jobTemplate: {
-              spec: { template: { ...template, spec: { ...full, restartPolicy: 'Never' } } },
-            },
-          },
-        },
-      ],
-    ] as const) {
-      const lint = warningsOf(object as unknown as JsonObject, context)
-      const answer = await until(`${what}: ${path}`, async () => {
-        const dry = await admin.post(`${path}?dryRun=All`, object)
-        const named = dry.warnings.map((text) => /\(([a-z-]+)\)$/.exec(text)?.[1])
-        return named.join() === rules.join() && dry
-      })
-      t.equal(answer.status, 201)
-      for (const text of answer.warnings)
-        t.ok(
-          lint.some((each) => text.endsWith(`: ${each}`)),
-          `${what}: ${path.split('/').at(-1)}: ${text}`,
-        )
-    }
   }
 }
 

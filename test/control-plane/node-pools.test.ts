@@ -3,10 +3,9 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { poolDefinition } from '../../src/cluster/crd/definition.ts'
-import { unsupportedPolicies } from '../../src/cluster/admission/policy-support.ts'
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
 import { webhookConfigurations } from '../../src/cluster/admission/webhooks.ts'
-import { rulesAsPolicies } from '../../src/cluster/admission/policies.ts'
+import { nodesKeptInPools } from '../../src/cluster/admission/policies.ts'
 import { fieldsOf, poolVersions, type PoolVersion } from '../../src/cluster/crd/node-pool-schema.ts'
 import { isObject, type Json, type JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt, withAt } from '../../src/api/kube/json-at.ts'
@@ -22,7 +21,6 @@ import {
   actors,
   bodyOf,
   controller,
-  discover,
   install,
   installPools,
   uninstall,
@@ -79,7 +77,7 @@ void t.test(
         })
       }
       await isChangedInAllElse('definition')
-      await install(admin, rulesAsPolicies(actors))
+      await install(admin, nodesKeptInPools(actors))
       await install(admin, webhookConfigurations(webhooks.target, actors, own))
       await until('webhooks to be called', async () => {
         const { stdout } = await said(
@@ -221,7 +219,7 @@ void t.test(
       'printed manifests apply, and grant the controller what it needs and no more',
       async (t) => {
         await uninstall(admin, [
-          ...rulesAsPolicies(actors),
+          ...nodesKeptInPools(actors),
           ...webhookConfigurations(webhooks.target, actors, own),
         ])
         const definition =
@@ -231,30 +229,23 @@ void t.test(
           'the definition to be gone',
           async () => (await admin.get(definition)).status === 404,
         )
-        const lacking = await unsupportedPolicies(discover(admin), 'mutating')
-        for (const admission of ['policies', 'webhooks'] as const) {
-          const skip = admission === 'policies' && (lacking ?? false)
-          await t.test(admission, { skip }, async (t) => {
-            const items = clusterManifests({
-              ...own,
-              image: 'nodehub:1',
-              admission,
-              podHostNetwork: false,
-              controllers: [],
-            })
-            const { status, stderr } = await said('apply -f -', {
-              apiVersion: 'v1',
-              kind: 'List',
-              items,
-            })
-            t.equal(status, 0, admission)
-            t.equal(
-              stderr.replaceAll(/^Warning: resource .* is missing the .*\n/gm, ''),
-              '',
-              'without a warning',
-            )
-          })
-        }
+        const items = clusterManifests({
+          ...own,
+          image: 'nodehub:1',
+          podHostNetwork: false,
+          controllers: [],
+        })
+        const { status, stderr } = await said('apply -f -', {
+          apiVersion: 'v1',
+          kind: 'List',
+          items,
+        })
+        t.equal(status, 0)
+        t.equal(
+          stderr.replaceAll(/^Warning: resource .* is missing the .*\n/gm, ''),
+          '',
+          'without a warning',
+        )
         await authoritiesStay(t, plane, said)
         await rights(t, plane)
       },
@@ -398,7 +389,6 @@ async function authoritiesStay(
   const items = clusterManifests({
     ...own,
     image: 'nodehub:2',
-    admission: 'webhooks',
     podHostNetwork: true,
     controllers: [],
   })

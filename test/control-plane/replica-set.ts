@@ -46,7 +46,6 @@ export async function startReplicas(
   for (const object of clusterManifests({
     ...installed,
     image: 'nodehub:1',
-    admission: 'webhooks',
     podHostNetwork: false,
   }) as readonly JsonObject[]) {
     const made = object['kind'] === 'Service' ? serviceAt(object) : led(object, servicePort)

@@ -27,11 +27,11 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^nodehub cluster (?:check|exit-plan|give-back)\b/, 'API server'],
   [/^nodehub cluster /, { lastsUntil: /nodehub serves the cluster/ }],
   [
-    /^kubectl (?:-n \S+ (?:create|delete)|(?:label|annotate) nodes?|delete mutating|apply -k)/,
+    /^kubectl (?:-n \S+ (?:create|delete)|(?:label|annotate) nodes?|delete (?:mutating|validating)|apply -k)/,
     'API server',
   ],
   [/^kubectl (?:get (?:csr|node)$|-n nodehub-system get leases)/, 'API server'],
-  [/^kubectl (?:api-resources --api-group|get nodes -o custom|get pod shop-2)/, 'API server'],
+  [/^kubectl (?:get nodes -o custom|get pod shop-2)/, 'API server'],
   [
     /^kubectl -n kube-system (?:rollout|patch) /,
     { notRun: 'needs nodes with installers: adopt.test.ts has a DaemonSet rolled out' },

@@ -1,4 +1,3 @@
-import { policyKinds } from '../../src/cluster/admission/policy-support.ts'
 import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Sandbox } from '../../src/sandbox/sandbox.ts'
@@ -20,18 +19,6 @@ const kindOf = (kind: string, plural = `${kind.toLowerCase()}s`): JsonObject => 
     versions: [{ name: 'v1', served: true, storage: true }],
   },
 })
-
-/**
- * Admission policies in v1, as a recent API server has them; one in memory judges nothing by them.
- */
-export function definePolicyKinds(sandbox: Sandbox): void {
-  for (const { kind, resource } of Object.values(policyKinds))
-    sandbox.create(customResources, kindOf(kind, resource))
-}
-
-/** What an API server before Kubernetes 1.36 lacks of them. */
-export const withoutMutatingPolicies = (sandbox: Sandbox): unknown =>
-  sandbox.delete(customResources, 'mutatingadmissionpolicies.admissionregistration.k8s.io')
 
 const resource = (name: string): GVR => ({
   group: 'admissionregistration.k8s.io',

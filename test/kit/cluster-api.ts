@@ -5,7 +5,7 @@ import type { ApiRequest, ApiServer } from '../../src/cluster/api/api-server.ts'
 import { connect } from '../../src/cluster/api/connect.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { startSandbox, type Sandbox, type SandboxOptions } from '../../src/sandbox/sandbox.ts'
-import { customResources, definePolicyKinds } from './admission-kinds.ts'
+import { customResources } from './admission-kinds.ts'
 import type { Teardown } from './wire/wire.ts'
 
 const version = (name: string, storage: boolean): JsonObject => ({
@@ -61,7 +61,6 @@ export async function startTestCluster(
   const sandbox = await startSandbox({ tls: false, ...options })
   t.teardown(() => sandbox[Symbol.asyncDispose]())
   sandbox.create(customResources, nodePoolDefinition())
-  definePolicyKinds(sandbox)
   const kubeconfig = kubeconfigFor(t, sandbox.url)
   const other: TestCluster['connect'] = async (onRequest) => {
     const connected = await connect(

@@ -143,14 +143,14 @@ export const reviewed: readonly Reviewed[] = [
   },
   manifest(
     'install/manifests',
-    '...rulesAsPolicies(actors),',
+    '...nodesKeptInPools(actors),',
     '',
     'no policy refuses what must not change',
   ),
   manifest(
     'admission/policy',
-    "validatingWith(text, validations, 'Deny')",
-    "validatingWith(text, validations, 'Audit')",
+    "validationActions: ['Deny']",
+    "validationActions: ['Audit']",
     'policies refuse nothing',
   ),
   manifest(

@@ -52,7 +52,6 @@ const usual: Installation = {
   name: 'nodehub-cluster',
   namespace: 'nodehub-system',
   image: `nodehub:${ownVersion()}`,
-  admission: 'webhooks',
   podHostNetwork: false,
 }
 
@@ -83,12 +82,8 @@ void t.test(
         { namespace: 'elsewhere', image: 'r.example:5000/n@sha256:0' },
         ['image=r.example:5000/n@sha256:0'],
       ],
-      [{ admission: 'policies' }, ['admission=policies']],
+      [{}, ['admission=policies']],
       [{ podHostNetwork: true }, ['podHostNetwork=true']],
-      [
-        { admission: 'policies', podHostNetwork: true },
-        ['admission=policies', 'podHostNetwork=true'],
-      ],
       [
         {
           apiServerCidrs: ['10.0.0.1/32', '10.0.0.2/32'],

@@ -77,26 +77,6 @@ export const workloadConditions: readonly MatchCondition[] = [
   },
 ]
 
-/** Pods and pod templates written by users. */
-export const podGuidanceConditions: readonly MatchCondition[] = [
-  ...workloadConditions,
-  { name: 'is-no-mirror-pod', expression: isNoMirror },
-]
-
-/** Pods that may be put on the network of their pool. */
-export const propagatedPodConditions: readonly MatchCondition[] = [
-  { name: 'is-no-mirror-pod', expression: isNoMirror },
-  { name: 'is-no-part-of-the-cluster', expression: 'request.namespace != "kube-system"' },
-  { name: 'is-not-excluded', expression: `!(${isExcluded})` },
-  { name: 'is-on-the-pod-network', expression: '!object.spec.?hostNetwork.orValue(false)' },
-]
-
-/** Pods that the annotation keeps off host-network pools. */
-export const excludedPodConditions: readonly MatchCondition[] = [
-  { name: 'is-no-mirror-pod', expression: isNoMirror },
-  { name: 'is-excluded', expression: isExcluded },
-]
-
 /** New pools, and those that were written in a version that lacks fields. */
 export const poolDefaultConditions: readonly MatchCondition[] = [
   {

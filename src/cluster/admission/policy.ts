@@ -16,69 +16,50 @@ export const ruleOf = ({ group, version, operations, resources }: ResourceRule) 
   resources,
 })
 
-export interface PolicyOptions {
+interface PolicyOptions {
   /** After `nodehub-`; unlike any other policy's. */
   readonly name: string
-  readonly matched: ResourceRule | readonly ResourceRule[]
-  readonly conditions?: readonly MatchCondition[]
-  /** Names for expressions, in order: later ones may use those before. */
-  readonly variables?: readonly (readonly [name: string, expression: string])[]
-  /** Evaluated once for each NodePool, `params`, and not at all where there is none. */
-  readonly withPools?: boolean
+  readonly matched: ResourceRule
+  readonly conditions: readonly MatchCondition[]
 }
 
 export interface Validation {
   readonly expression: string
   readonly message: string
-  /** The message put together in CEL, where that succeeds. */
-  readonly messageExpression?: string
-  readonly reason?: 'Forbidden' | 'Invalid'
 }
 
 const apiVersion = 'admissionregistration.k8s.io/v1'
 
-/** A ValidatingAdmissionPolicy that refuses, and its binding. */
-export const validating = (
-  text: PolicyOptions,
+/**
+ * A ValidatingAdmissionPolicy that refuses, and its binding: it is evaluated once for each
+ * NodePool, `params`, and not at all where there is none.
+ */
+export const validatingForPools = (
+  { name, matched, conditions }: PolicyOptions,
   validations: readonly Validation[],
-): readonly object[] => validatingWith(text, validations, 'Deny')
-
-/** One that warns, and refuses nothing. */
-export const warning = (
-  text: PolicyOptions,
-  validations: readonly Validation[],
-): readonly object[] => validatingWith(text, validations, 'Warn')
-
-const validatingWith = (
-  text: PolicyOptions,
-  validations: readonly Validation[],
-  action: 'Deny' | 'Warn',
 ): readonly object[] => [
   {
     apiVersion,
     kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: `nodehub-${text.name}` },
-    spec: { ...specOf(text), validations },
-  },
-  binding('ValidatingAdmissionPolicyBinding', text, { validationActions: [action] }),
-]
-
-/** A MutatingAdmissionPolicy and its binding. Each expression is a list of JSONPatch operations. */
-export const mutating = (text: PolicyOptions, patches: readonly string[]): readonly object[] => [
-  {
-    apiVersion,
-    kind: 'MutatingAdmissionPolicy',
-    metadata: { name: `nodehub-${text.name}` },
+    metadata: { name: `nodehub-${name}` },
     spec: {
-      ...specOf(text),
-      reinvocationPolicy: 'IfNeeded',
-      mutations: patches.map((expression) => ({
-        patchType: 'JSONPatch',
-        jsonPatch: { expression },
-      })),
+      failurePolicy: failurePolicyOf([matched]),
+      paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' },
+      matchConstraints: { matchPolicy: 'Equivalent', resourceRules: [ruleOf(matched)] },
+      matchConditions: conditions,
+      validations,
     },
   },
-  binding('MutatingAdmissionPolicyBinding', text, {}),
+  {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: `nodehub-${name}` },
+    spec: {
+      policyName: `nodehub-${name}`,
+      paramRef: { selector: {}, parameterNotFoundAction: 'Allow' },
+      validationActions: ['Deny'],
+    },
+  },
 ]
 
 /**
@@ -88,27 +69,3 @@ export const mutating = (text: PolicyOptions, patches: readonly string[]): reado
  */
 export const failurePolicyOf = (all: readonly ResourceRule[]): 'Fail' | 'Ignore' =>
   all.every(({ group }) => group === 'apps.openyurt.io') ? 'Fail' : 'Ignore'
-
-const specOf = ({ matched, conditions = [], variables = [], withPools }: PolicyOptions) => ({
-  failurePolicy: failurePolicyOf([matched].flat()),
-  ...(withPools && { paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' } }),
-  matchConstraints: {
-    matchPolicy: 'Equivalent',
-    resourceRules: [matched].flat().map(ruleOf),
-  },
-  ...(conditions.length > 0 && { matchConditions: conditions }),
-  ...(variables.length > 0 && {
-    variables: variables.map(([name, expression]) => ({ name, expression })),
-  }),
-})
-
-const binding = (kind: string, { name, withPools }: PolicyOptions, more: object) => ({
-  apiVersion,
-  kind,
-  metadata: { name: `nodehub-${name}` },
-  spec: {
-    policyName: `nodehub-${name}`,
-    ...(withPools && { paramRef: { selector: {}, parameterNotFoundAction: 'Allow' } }),
-    ...more,
-  },
-})

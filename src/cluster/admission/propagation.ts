@@ -6,7 +6,7 @@ import { notFoundWarning, type PoolLookup, type ClusterLookup } from './lookup.t
 import type { MutationResult } from './node.ts'
 
 /** The label for a pod's desired pool in the first proposal, before it had OpenYurt's prefix. */
-export const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
+const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
 
 /**
  * YurtAppSet sets this label on its pods (openyurt pkg/apis/apps/well_known_labels_annotations.go).

@@ -11,8 +11,6 @@ export interface Installation {
    * runs outside of the cluster.
    */
   readonly controllers?: readonly string[]
-  /** Whether webhooks change and refuse nodes and pods, or policies of the API server. */
-  readonly admission: 'webhooks' | 'policies'
   /** Whether pods of host-network pools are put on the host network when they are created. */
   readonly podHostNetwork: boolean
   /** From where API servers come, in CIDR notation; none: from anywhere. */

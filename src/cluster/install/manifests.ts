@@ -1,6 +1,5 @@
 import { actorsOf } from '../admission/actors.ts'
-import { webhooksAsPolicies } from '../admission/mutating-policies.ts'
-import { rulesAsPolicies } from '../admission/policies.ts'
+import { nodesKeptInPools } from '../admission/policies.ts'
 import { webhookConfigurations } from '../admission/webhooks.ts'
 import { poolDefinition } from '../crd/definition.ts'
 import type { Installation } from './installation.ts'
@@ -13,7 +12,7 @@ import { workload } from './workload.ts'
  * into them.
  */
 export function clusterManifests(installation: Installation): readonly object[] {
-  const { name, namespace, admission } = installation
+  const { name, namespace } = installation
   const target = { at: { namespace, name, port: 443 } }
   const actors = actorsOf(installation, installation.controllers)
   return [
@@ -22,10 +21,8 @@ export function clusterManifests(installation: Installation): readonly object[] 
     ...roles(installation),
     poolDefinition(target),
     ...workload(installation),
-    ...rulesAsPolicies(actors),
-    ...(admission === 'policies'
-      ? webhooksAsPolicies(actors, installation)
-      : webhookConfigurations(target, actors, installation)),
+    ...nodesKeptInPools(actors),
+    ...webhookConfigurations(target, actors, installation),
   ]
 }
 

@@ -2,11 +2,7 @@ import { keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { valueAt } from '../../../src/api/kube/json-at.ts'
 
-/**
- * How admission is carried: by webhooks, by those while none answers, or by policies in their
- * place.
- */
-export type AdmissionMode = 'webhooks' | 'nothing but policies that always hold' | 'policies'
+export type AdmissionMode = 'webhooks' | 'while no webhook answers'
 
 /**
  * One request to a cluster with the pools and nodes of `world`, sent as a dry run, and what comes

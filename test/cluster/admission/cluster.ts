@@ -1,7 +1,6 @@
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { poolDefinition } from '../../../src/cluster/crd/definition.ts'
 import { actorsOf } from '../../../src/cluster/admission/actors.ts'
-import type { Discover } from '../../../src/cluster/admission/policy-support.ts'
 import { serveWebhooks } from '../../../src/cluster/serve.ts'
 import type { WebhookTarget } from '../../../src/cluster/target.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
@@ -28,22 +27,11 @@ const collections: Readonly<Record<string, string>> = {
   ValidatingAdmissionPolicy: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
   ValidatingAdmissionPolicyBinding:
     '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
-  MutatingAdmissionPolicy: '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies',
-  MutatingAdmissionPolicyBinding:
-    '/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings',
 }
 
 /** An object as the API server answered with it, or the Status. */
 export const bodyOf = (answer: Answer): JsonObject =>
   JSON.parse(answer.body.toString()) as JsonObject
-
-/** Discovery of an API server, by its administrator. */
-export const discover =
-  (admin: ApiClient): Discover =>
-  async (path) => {
-    const answer = await admin.get(path)
-    return answer.status === 200 ? bodyOf(answer) : undefined
-  }
 
 /** Creates what is not there; throws with the answer where that fails. */
 export async function install(admin: ApiClient, objects: readonly object[]): Promise<void> {

@@ -1,8 +1,7 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { clusterManifests } from '../../../src/cluster/install/manifests.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
-import { listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
-import { jsonPatch } from '../../../src/api/kube/patch/json-patch.ts'
+import { listAt, textAt } from '../../../src/api/kube/json-at.ts'
 
 /** What a field that may be missing is in CEL. */
 interface Optional {
@@ -27,8 +26,7 @@ const policies = (
         name: 'nodehub-cluster',
         namespace: 'nodehub-system',
         image: 'nodehub:1',
-        admission: 'policies',
-        podHostNetwork: true,
+        podHostNetwork: false,
       }),
     ),
   ) as JsonObject[]
@@ -82,36 +80,6 @@ export const unmetConditions = (name: string, request: PolicyRequest): string[] 
 /** What of an object a policy refuses: messages up to their first colon. */
 export const refusedFields = (name: string, request: PolicyRequest): string[] =>
   untrue(name, 'validations', request).map((each) => textAt(each, 'message').replace(/: .*/, ''))
-
-/**
- * The object after all patches of a policy, one after the other. A JSONPatch is read as a map,
- * whose keys are variables: the library knows no types of API servers.
- */
-export function patched(name: string, request: PolicyRequest): JsonObject {
-  const { spec = null } = policyNamed(name)
-  const keys = { op: 'op', path: 'path', value: 'value' }
-  const given = { ...variablesOf(request), ...keys }
-  const named: Record<string, unknown> = {}
-  for (const each of listAt(spec, 'variables'))
-    named[textAt(each, 'name')] = cel.evaluate(textAt(each, 'expression'), {
-      ...given,
-      variables: named,
-    })
-  let object = plain<JsonObject>(given.object)
-  for (const each of listAt(spec, 'mutations')) {
-    const expression = textAt(objectAt(each, 'jsonPatch'), 'expression')
-    const asMaps = expression.replaceAll('JSONPatch{', '{')
-    const patch = cel.evaluate(asMaps, { ...given, object, variables: named })
-    object = jsonPatch(object, plain<Json>(patch))
-  }
-  return object
-}
-
-/** Whole numbers of CEL are bigints. */
-const plain = <T>(value: unknown): T =>
-  JSON.parse(
-    JSON.stringify(value, (_, each: unknown) => (typeof each === 'bigint' ? Number(each) : each)),
-  ) as T
 
 export const pool = (name: string, hostNetwork = true) => ({
   metadata: { name },

@@ -8,7 +8,6 @@ const installation: Installation = {
   name: 'nodehub-cluster',
   namespace: 'nodehub-system',
   image: 'nodehub:1',
-  admission: 'webhooks',
   podHostNetwork: false,
 }
 
@@ -54,12 +53,8 @@ const everywhere = [
   'PodDisruptionBudget nodehub-system/nodehub-cluster',
   'NetworkPolicy nodehub-system/nodehub-cluster',
   'Deployment nodehub-system/nodehub-cluster',
-  'ValidatingAdmissionPolicy nodehub-pools',
-  'ValidatingAdmissionPolicyBinding nodehub-pools',
   'ValidatingAdmissionPolicy nodehub-nodes',
   'ValidatingAdmissionPolicyBinding nodehub-nodes',
-  'ValidatingAdmissionPolicy nodehub-node-kind',
-  'ValidatingAdmissionPolicyBinding nodehub-node-kind',
 ]
 
 void t.test('manifests are printed in an order in which they apply', async (t) => {
@@ -81,70 +76,21 @@ void t.test('manifests are printed in an order in which they apply', async (t) =
     )
 })
 
-/**
- * `operations resources` of what a policy is asked about, its failurePolicy, its conditions and
- * what its binding does.
- */
-function policies(): Record<string, unknown> {
-  const all = printed({ admission: 'policies' })
-  const named = all.filter(({ kind }) =>
-    /^(Validating|Mutating)AdmissionPolicy$/.test(textAt(kind)),
-  )
-  return Object.fromEntries(
-    named.map((policy) => {
-      const name = textAt(policy, 'metadata', 'name')
-      const binding = all.find(
-        ({ kind, metadata }) =>
-          kind === `${textAt(policy, 'kind')}Binding` && textAt(metadata ?? null, 'name') === name,
-      )
-      return [
-        name,
-        [
-          textAt(policy, 'spec', 'failurePolicy'),
-          listAt(policy, 'spec', 'matchConstraints', 'resourceRules')
-            .map((rule) => `${textsAt(rule, 'operations')} ${textsAt(rule, 'resources')}`)
-            .join('; '),
-          listAt(policy, 'spec', 'matchConditions')
-            .map((each) => textAt(each, 'name'))
-            .join(),
-          binding === undefined ? 'none' : textsAt(objectAt(binding, 'spec'), 'validationActions'),
-          textAt(binding ?? null, 'spec', 'policyName'),
-        ].join(' | '),
-      ]
-    }),
-  )
-}
-
-void t.test('each policy has its operations, resources, conditions and actions', async (t) => {
-  const nodes = 'concerns-its-pool,is-not-our-own'
-  const written =
-    'CREATE pods; CREATE,UPDATE deployments,daemonsets,statefulsets; CREATE,UPDATE jobs,cronjobs'
-  const guided = 'is-no-part-of-the-cluster,has-no-owner,is-new-or-changed,is-no-mirror-pod'
-  t.strictSame(
-    policies(),
-    Object.fromEntries(
-      [
-        ['pools', 'Fail', 'CREATE,UPDATE nodepools', '', 'Deny'],
-        ['nodes', 'Ignore', 'UPDATE nodes,nodes/status', nodes, 'Deny'],
-        ['node-kind', 'Ignore', 'UPDATE nodes,nodes/status', `${nodes},enters-this-pool`, 'Deny'],
-        ['pool-defaults', 'Fail', 'CREATE,UPDATE nodepools', 'lacks-something', ''],
-        ['pool-deletion', 'Fail', 'DELETE nodepools', '', 'Deny'],
-        ['node-wish', 'Ignore', 'CREATE,UPDATE nodes,nodes/status', nodes, ''],
-        ['node-without-pool', 'Ignore', 'CREATE nodes', 'is-in-no-pool,has-the-label', ''],
-        ['node-in-pool', 'Ignore', 'CREATE nodes', 'is-its-pool', ''],
-        [
-          'node-memory',
-          'Ignore',
-          'UPDATE nodes,nodes/status',
-          `${nodes},concerns-this-pool,remembers-nothing`,
-          '',
-        ],
-        ['excluded-pods', 'Ignore', 'CREATE pods', 'is-no-mirror-pod,is-excluded', ''],
-        ['pod-guidance', 'Ignore', written, guided, 'Warn'],
-        ['pod-guidance-of-pool', 'Ignore', written, `${guided},is-host-network-pool`, 'Warn'],
-      ].map(([name, ...rest]) => [`nodehub-${name}`, [...rest, `nodehub-${name}`].join(' | ')]),
-    ),
-  )
+void t.test('one policy keeps nodes in their pools, evaluated for each pool', async (t) => {
+  const { spec } = one('ValidatingAdmissionPolicy', 'nodehub-nodes') as { spec: JsonObject }
+  t.equal(textAt(spec, 'failurePolicy'), 'Ignore', 'as long as there is no such definition')
+  t.match(spec, {
+    paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' },
+    matchConstraints: {
+      resourceRules: [{ operations: ['UPDATE'], resources: ['nodes', 'nodes/status'] }],
+    },
+    matchConditions: [{ name: 'concerns-its-pool' }, { name: 'is-not-our-own' }],
+  })
+  t.strictSame(one('ValidatingAdmissionPolicyBinding', 'nodehub-nodes')['spec'], {
+    policyName: 'nodehub-nodes',
+    paramRef: { selector: {}, parameterNotFoundAction: 'Allow' },
+    validationActions: ['Deny'],
+  })
 })
 
 void t.test('each webhook has its rules, conditions and failurePolicy', async (t) => {
@@ -468,21 +414,4 @@ void t.test('authorities of API servers come from a ConfigMap', async (t) => {
     ],
     volumes: [{ name: 'client-ca', configMap: { name: 'api-server-client-ca' } }],
   })
-})
-
-void t.test('with podHostNetwork the policies omit the warning no-pod-network', async (t) => {
-  const warnings = (podHostNetwork: boolean): string[] =>
-    listAt(
-      one('ValidatingAdmissionPolicy', 'nodehub-pod-guidance-of-pool', {
-        admission: 'policies',
-        podHostNetwork,
-      }),
-      'spec',
-      'validations',
-    ).map((each) => textAt(each, 'message'))
-  t.ok(warnings(false).includes('no-pod-network'))
-  t.strictSame(
-    warnings(true),
-    warnings(false).filter((each) => each !== 'no-pod-network'),
-  )
 })
