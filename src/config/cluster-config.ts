@@ -205,6 +205,7 @@ function read<Table extends OptionTable & typeof giveBackOptions, Config>(
 ): ClusterResult<Config> {
   const { settings, given, ...read } = readSettings(sources, table)
   const mistakes = [...read.mistakes, ...unreadableFiles(settings, sources.readFile)]
+  if (read.unread) return { mistakes: [...mistakes, ...read.notes] }
   const values = Object.fromEntries(
     settings.map(({ name, value }) => [name, value]),
   ) as ValuesOf<Table> & ValuesOf<typeof giveBackOptions>
@@ -218,7 +219,7 @@ function read<Table extends OptionTable & typeof giveBackOptions, Config>(
   }
   const config = make(values, client, mistakes)
   return mistakes.length > 0
-    ? { mistakes }
+    ? { mistakes: [...mistakes, ...read.notes] }
     : { config, notes: [...read.notes, ...warnings(settings)] }
 }
 

@@ -76,6 +76,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const mistakes = [...read.mistakes]
   const notes = [...read.notes]
   const values = valuesOf(settings)
+  if (read.unread) return { mistakes: [...mistakes, ...notes], filterModules: [] }
   const nodeName = nodeNameOf(values, env['NODE_NAME'], hostname, mistakes)
   const credentialsUnder = (rootDir: string): CredentialFiles =>
     credentialFiles(values, rootDir, readFile)
@@ -90,7 +91,9 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   )
   if (running && mistakes.length === 0)
     mistakes.push(...wrongUntilNextStart(sources, settings, given, running))
-  if (mistakes.length > 0) return { mistakes, filterModules: values['filter-module'] }
+  // A misspelt variable may be why a setting is missing.
+  if (mistakes.length > 0)
+    return { mistakes: [...mistakes, ...read.notes], filterModules: values['filter-module'] }
   notes.push(...assigned.notes, ...warnings(settings), ...observations(values, credentials))
   const { sockets } = assigned
   const isNode = isSecure(values) && isNodeItself(nodeName, credentials, readFile)

@@ -17,6 +17,8 @@ export interface RawSettings {
   readonly settings: ReadonlyMap<string, RawSetting>
   readonly mistakes: readonly string[]
   readonly notes: readonly string[]
+  /** It could not be read: what it gives is not known. */
+  readonly unread?: true
 }
 
 /** A flag of a command line, or a word that is none. */
@@ -62,7 +64,8 @@ export function settingsFromFlags(argv: readonly string[], options: OptionTable)
   const settings = new Map<string, RawSetting>()
   const mistakes: string[] = []
   for (const { word, called, name, text } of flagsIn(argv, options)) {
-    if (called === undefined) mistakes.push(`${JSON.stringify(word)} is not a flag`)
+    if (called === undefined)
+      mistakes.push(`${JSON.stringify(word)} is not a flag${meant(word, options)}`)
     else if (name === undefined)
       mistakes.push(`--${called} is not known${didYouMean(called, Object.keys(options), '--')}`)
     else if (text === undefined) mistakes.push(`--${called} needs a value`)
@@ -76,6 +79,12 @@ export function settingsFromFlags(argv: readonly string[], options: OptionTable)
     }
   }
   return { settings, mistakes, notes: [] }
+}
+
+/** A suggestion for a flag with one dash, as Go's own flag package takes it. */
+function meant(word: string, options: OptionTable): string {
+  const [, called] = /^-([a-zA-Z][\w-]+)/.exec(word) ?? []
+  return called === undefined ? '' : didYouMean(called, Object.keys(options), '--')
 }
 
 const prefix = variableOf('')
@@ -117,7 +126,9 @@ export function settingsFromFile(path: string, content: string, options: OptionT
   const settings = new Map<string, RawSetting>()
   const mistakes: string[] = []
   const wrong = (what: string): number => mistakes.push(`${path}: ${what}`)
-  const document = parsed(content, (cause) => wrong(cause))
+  const document = parsed(content)
+  if (typeof document === 'string')
+    return { settings, mistakes: [`${path}: ${document}`], notes: [], unread: true }
   for (const [key, value] of document) {
     const name = nameIn(options, key)
     if (name === undefined) wrong(`${key} is not known${didYouMean(key, Object.keys(options))}`)
@@ -132,16 +143,18 @@ export function settingsFromFile(path: string, content: string, options: OptionT
   return { settings, mistakes, notes: [] }
 }
 
-function parsed(content: string, wrong: (cause: string) => void): [string, unknown][] {
+/** The settings of a file by name, or why it has none that could be read. */
+function parsed(content: string): [string, unknown][] | string {
   try {
     const document: unknown = parse(content)
     if (document === null || document === undefined) return []
     if (typeof document === 'object' && !Array.isArray(document)) return Object.entries(document)
-    wrong('is not a mapping of names to values')
+    return 'is not a mapping of names to values'
   } catch (cause) {
-    wrong(cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause))
+    // The parser puts the place before the lines that it quotes.
+    const [first = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
+    return first.replace(/ at line (\d+), column (\d+):$/, ' (line $1, column $2)')
   }
-  return []
 }
 
 function textOf(value: unknown): string | undefined {

@@ -38,6 +38,8 @@ export interface ResolvedSettings<Name extends string> {
   readonly given: (name: Name) => boolean
   readonly mistakes: readonly string[]
   readonly notes: readonly string[]
+  /** Whether a source could not be read, so that what is missing may stand there. */
+  readonly unread: boolean
 }
 
 /** Reads every setting of `table`. A setting with a mistake gets its default. */
@@ -58,6 +60,7 @@ export function readSettings<Table extends OptionTable>(
     given: (name) => sources.some((source) => source.settings.has(name)),
     mistakes,
     notes: sources.flatMap((source) => source.notes),
+    unread: sources.some((source) => source.unread),
   }
 }
 
@@ -73,7 +76,7 @@ function fileNamedBy(
   try {
     return settingsFromFile(named.text, contentOf(named.text, readFile), table)
   } catch (cause) {
-    return { ...nothing, mistakes: [`${named.origin}: ${messageOf(cause)}`] }
+    return { ...nothing, mistakes: [`${named.origin}: ${messageOf(cause)}`], unread: true }
   }
 }
 
