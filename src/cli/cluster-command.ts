@@ -14,6 +14,7 @@ import {
   exitPlanOptions,
   giveBackOptions,
 } from '../config/cluster-options.ts'
+import { didYouMean } from '../config/suggestion.ts'
 import type { OptionTable } from '../config/option.ts'
 import { processSources } from '../config/process.ts'
 import { messageOf } from '../config/settings.ts'
@@ -44,6 +45,8 @@ nothing. Exit code 1 where pods are left that need the filter.
 
 `
 
+const subcommands = ['check', 'exit-plan', 'give-back']
+
 export const cluster: Command = {
   help: () => `${usage}${flagHelp(clusterOptions)}
 For check:
@@ -63,13 +66,17 @@ Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --
       ...exitPlanOptions,
       ...giveBackOptions,
     },
-    words: ['check', 'exit-plan', 'give-back'],
+    words: subcommands,
   }),
   async run([word, ...rest], terminal) {
     if (word === 'check') return runCheck(rest, terminal)
     if (word === 'exit-plan') return runExitPlan(rest, terminal)
     if (word === 'upgrade') return refuse(terminal, 'cluster', [upgradeIsGone])
     if (word === 'give-back') return runGiveBack(rest, terminal)
+    if (word !== undefined && !word.startsWith('-'))
+      return refuse(terminal, 'cluster', [
+        `${JSON.stringify(word)} is no command of the cluster's side${didYouMean(word, subcommands)}`,
+      ])
     return runCluster(word === undefined ? [] : [word, ...rest], terminal)
   },
 }
@@ -136,7 +143,7 @@ async function clusterUntilStopped(
       )
       return 1
     }
-    log.fatal({ err: error }, 'the cluster’s side could not be started')
+    terminal.err(`nodehub cluster: it could not be started: ${messageOf(error)}\n`)
     return 1
   }
 }
@@ -185,10 +192,24 @@ async function withApi(
   try {
     const { connect } = await import('../cluster/api/connect.ts')
     await using connected = await connect(asking)
-    return await act(connected.api)
+    return await act(connected.api).catch((error: unknown) => {
+      throw isUnreachable(error) ? unreachable(connected.server, error) : error
+    })
   } catch (error) {
-    const message = messageOf(error)
-    terminal.err(`nodehub cluster ${name}: ${message}\n`)
+    terminal.err(`nodehub cluster ${name}: ${messageOf(error)}\n`)
     return 1
   }
 }
+
+/** Errors of the connection itself, by the codes of Node and undici. */
+const isUnreachable = (error: unknown): error is Error =>
+  error instanceof Error &&
+  /^(E(CONN|HOST|NET|AI_|TIMEDOUT|NOTFOUND)|UND_ERR_CONNECT)/.test(
+    String((error as NodeJS.ErrnoException).code ?? ''),
+  )
+
+const unreachable = (server: URL, cause: Error): Error =>
+  new Error(
+    `the API server ${server.origin} cannot be reached: ${cause.message}; check the address in the kubeconfig, and that this host reaches it`,
+    { cause },
+  )

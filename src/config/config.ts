@@ -259,6 +259,12 @@ function unusableCredentials(
   isBootstrapMalformed: boolean,
 ): string[] {
   const mistakes: string[] = []
+  // By itself first, so that its file is not blamed on the flags of the certificate.
+  const isGiven = credentials.kind === 'files' && credentials !== kubeletCredentials
+  const { ca } = isGiven ? credentials : {}
+  if (ca !== undefined)
+    attempt(mistakes, '--upstream-ca', () => readCredentials({ kind: 'files', ca }, readFile))
+  if (mistakes.length > 0) return mistakes
   attempt(mistakes, nameOf(credentials, values), () => {
     const own = readCredentials(credentials, readFile)
     if (credentials.kind === 'bootstrap')
@@ -287,4 +293,4 @@ const nameOf = (credentials: CredentialFiles, values: Values): string =>
       ? '--bootstrap-mode=kubeletcertificate'
       : credentials.kind === 'bootstrap'
         ? '--bootstrap-mode=token'
-        : '--upstream-client-cert, --upstream-client-key, --upstream-ca'
+        : '--upstream-client-cert, --upstream-client-key'

@@ -3,12 +3,14 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { execFile, type ExecFileException } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { readConfig, type UsableConfig } from '../../src/config/config.ts'
 import { options } from '../../src/config/options.ts'
 import { readFlags } from '../../src/cli/command-flags.ts'
 import { installFlags } from '../../src/cli/install-command.ts'
+import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 
@@ -30,6 +32,42 @@ function nodehub(line: string, env: Readonly<Record<string, string>> = {}): Prom
   execFile(process.execPath, [nodehubProgram, ...argv], options, done)
   return promise
 }
+
+void t.test('cluster says what is wrong in a sentence', async (t) => {
+  const unread = await nodehub('cluster --kubeconfig=/dev/null')
+  t.strictSame([unread.code, unread.out], [1, ''])
+  t.match(
+    unread.err,
+    /^nodehub cluster: it could not be started: the kubeconfig \/dev\/null cannot .*\n$/,
+  )
+  t.match(
+    (await nodehub('cluster chek')).err,
+    '"chek" is no command of the cluster\'s side, did you mean check?',
+  )
+  const port = await freePort()
+  const kubeconfig = join(
+    t.testdir({ config: kubeconfigOf(`https://127.0.0.1:${port}`) }),
+    'config',
+  )
+  t.strictSame(await nodehub(`cluster check --kubeconfig=${kubeconfig}`), {
+    code: 1,
+    out: '',
+    err: `nodehub cluster check: the API server https://127.0.0.1:${port} cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}; check the address in the kubeconfig, and that this host reaches it\n`,
+  })
+})
+
+const kubeconfigOf = (server: string): string =>
+  JSON.stringify({
+    clusters: [{ name: 'c', cluster: { server } }],
+    users: [{ name: 'u', user: { token: 'x' } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  })
+
+void t.test('the first lines of a help are not indented', async (t) => {
+  const { out } = await nodehub('inspect requests --help')
+  t.match(out, /^Usage: .*\n\nShows the last requests .*\n\S.*\n\n/)
+})
 
 void t.test('every command has help that names its flags', async (t) => {
   const overview = await nodehub('--help')

@@ -270,6 +270,36 @@ void t.test('all mistakes are reported together', async (t) => {
   ])
 })
 
+const mistakesIn = (argv: readonly string[], others: Partial<ConfigSources> = {}): unknown =>
+  ({ mistakes: [], ...read(argv, others) }).mistakes
+
+void t.test('a setting that is misspelt is named where one is missing', async (t) => {
+  t.strictSame(mistakesIn(['-server-addr=https://a:1'], { env: { NODEHUB_SEVER_ADDR: 'x' } }), [
+    '"-server-addr=https://a:1" is not a flag, did you mean --server-addr?',
+    '--server-addr is required: the address of an API server',
+    'NODEHUB_SEVER_ADDR is not known, did you mean NODEHUB_SERVER_ADDR?',
+  ])
+})
+
+void t.test('of a file that cannot be read nothing is said to be missing', async (t) => {
+  const broken = { readFile: files({ '/c': 'a: [\n' }) }
+  t.strictSame(mistakesIn(['--config=/c'], broken), [
+    '/c: Flow sequence in block collection must be sufficiently indented and end with a ] (line 2, column 1)',
+  ])
+  t.strictSame(mistakesIn(['--config=/gone'], broken), [
+    '--config: /gone cannot be read: there is no such file',
+  ])
+})
+
+void t.test('a CA that is not PEM is blamed on its flag alone', async (t) => {
+  const readFile = files({ '/ca': 'nothing of the kind', '/c': 'nor this', '/k': 'nor this' })
+  const own = ['--upstream-client-cert=/c', '--upstream-client-key=/k']
+  for (const flags of [own, []])
+    t.strictSame(wrong([...flags, '--upstream-ca=/ca'], { readFile }), [
+      '--upstream-ca: the CA of /ca is not a certificate in PEM',
+    ])
+})
+
 void t.test('files of the TLS proxy that are not PEM are refused beforehand', async (t) => {
   const readFile = files({ '/a': 'nothing of the kind' })
   const mistakes = wrong(['--client-ca=/a', '--serving-cert=/a', '--serving-key=/a'], { readFile })

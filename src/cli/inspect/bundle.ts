@@ -110,7 +110,7 @@ async function contents(from: Inspected, inspections: Inspections): Promise<read
     ['log.json', async () => json((await status()).log ?? absent('the log'))],
     ['readyz.txt', () => answer(from, '/readyz?verbose')],
     ['metrics.txt', () => answer(from, '/metrics')],
-    ['check-config.txt', () => checked(from.rest)],
+    ['check-config.txt', async () => checked(from.rest ?? (await flagsInForce(from)))],
     ['disk.txt', () => disk(from)],
   ]
 }
@@ -133,9 +133,17 @@ async function answer(from: Inspected, path: string): Promise<string> {
   return status === 200 ? content : `${status}\n${content}`
 }
 
+/** The flags with which the running hub would start now, but for secrets. */
+async function flagsInForce(from: Inspected): Promise<readonly string[]> {
+  if (from.isStopped) throw new Error('give the flags of nodehub start after --')
+  const { settings } = (await from.report('config')) as HubConfigReport
+  return settings.flatMap(({ name, value, origin, redacted }) =>
+    origin === undefined || redacted || name === 'config' ? [] : [`--${name}=${value}`],
+  )
+}
+
 /** The result of check-config for the flags of the hub. */
-async function checked(flags: readonly string[] | undefined): Promise<string> {
-  if (flags === undefined) throw new Error('the flags of nodehub start were not given after --')
+async function checked(flags: readonly string[]): Promise<string> {
   let said = ''
   const add = (line: string): void => void (said += line)
   const code = await checkConfig.run(flags, { out: add, err: add })

@@ -108,7 +108,7 @@ function helpOf(
   const words = [what, ...takes, '[FLAG...]', ...(takesRest === undefined ? [] : [takesRest])]
   return `Usage: nodehub inspect ${words.join(' ')}
 
-Shows ${wrapped(inspections[what]?.summary ?? '').trim()}
+${wrapped(`Shows ${inspections[what]?.summary ?? ''}`, '').trim()}
 ${help === undefined ? '' : `\n${help}`}
 ${helpOfFlags({ ...flags, ...familyFlags })}`
 }

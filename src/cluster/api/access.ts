@@ -106,7 +106,12 @@ export async function openAccess(where: ClusterAccess): Promise<ApiAccess> {
   const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
   if (where.kind === 'kubeconfig') {
-    config.loadFromFile(where.file)
+    try {
+      config.loadFromFile(where.file)
+    } catch (cause) {
+      const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
+      throw new Error(`the kubeconfig ${where.file} cannot be read: ${why}`, { cause })
+    }
     if (where.context !== undefined) config.setCurrentContext(where.context)
   } else {
     const { server, tokenFile, caFile } = where

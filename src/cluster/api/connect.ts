@@ -7,6 +7,7 @@ import { RateLimit } from './rate-limit.ts'
 /** A connected API server; disposing closes the connections. */
 export interface ConnectedApi extends AsyncDisposable {
   readonly api: ApiServer
+  readonly server: URL
 }
 
 /** Reads the credentials and sends nothing yet. Throws where they cannot be read. */
@@ -20,5 +21,5 @@ export async function connect(
     userAgent: `nodehub-cluster/${ownVersion()}`,
     ...(onRequest && { onRequest }),
   })
-  return { api, [Symbol.asyncDispose]: () => access[Symbol.asyncDispose]() }
+  return { api, server: access.server, [Symbol.asyncDispose]: () => access[Symbol.asyncDispose]() }
 }

@@ -131,6 +131,11 @@ void t.test('a bundle has every report during an outage, and no secret', async (
     t.notOk(text.includes(secret), `a secret of ${secret.length} characters`)
   t.notMatch(text, /PRIVATE KEY/)
 
+  const named = join(rootDir, 'without-flags.tar.gz')
+  const plain = await run(...flags.slice(0, 2), `--file=${named}`)
+  t.match(plain, { code: 0, err: '' }, 'the running hub has told its settings')
+  t.match(contentsOf(named).get('check-config.txt'), /exit code \d/)
+
   const again = await run(...flags)
   t.equal(again.code, 2)
   t.match(again.err, /EEXIST/)
@@ -157,7 +162,7 @@ void t.test('a bundle without a running hub names the missing reports', async (t
     'log.json: the log is with the running hub only',
     'readyz.txt: the hub is stopped',
     'metrics.txt: the hub is stopped',
-    'check-config.txt: the flags of nodehub start were not given after --',
+    'check-config.txt: give the flags of nodehub start after --',
     '',
   ])
   t.strictSame(jsonNames(contents), [
