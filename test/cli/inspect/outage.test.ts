@@ -28,7 +28,7 @@ const rowsIn = (folder: string): Readonly<Record<string, Row>> => ({
   filters: { code: 1, says: /^FILTER +STATE/ },
   boot: { code: 1, says: /^default\/press +missing +secrets +default\/password/m },
   config: { code: 0, says: /^server-addr +http/m },
-  'host-network': { code: 0, says: /press/ },
+  'host-network': { code: 0, says: /No pod is shown on the host's network/ },
   certificates: { code: 0, says: /^USE +VALID UNTIL[^]*^serving +20/m },
   bundle: {
     words: [`--file=${join(folder, 'hub.tar.gz')}`],
