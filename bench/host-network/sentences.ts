@@ -86,7 +86,10 @@ function endsOf(rows: readonly Row[]): readonly string[] {
     .filter(({ of }) => of > 0)
   const hung = its
     .filter(({ of, ended }) => ended < of)
-    .map(({ arm, of, ended }, at) => `under ${arm} in ${ended} of ${of}${at === 0 ? ' runs' : ''}`)
+    .map(
+      ({ arm, of, ended }, at) =>
+        `under ${arm} in ${ended} of ${of}${at > 0 ? '' : of === 1 ? ' run' : ' runs'}`,
+    )
   const always = its.filter(({ of, ended }) => ended === of).map(({ arm }) => arm)
   const parts = [
     ...(hung.length > 0 ? [hung.join(', ')] : []),
