@@ -95,12 +95,15 @@ function withoutToken(words) {
 
 const [job, ...args] = withoutToken(process.argv.slice(2))
 const jobs = {
-  main: () =>
+  main: () => {
+    // To compile the sources anew takes each start a fifth of its processor time.
+    process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.cache', 'started')
     run(node, [
       '--disable-sigusr1',
       join(root, 'src', 'main.ts'),
       ...(args.length > 0 ? args : ['demo']),
-    ]),
+    ])
+  },
   test: () => tests('fast'),
   'test:cluster': () => tests('cluster'),
   'test:long': () => run(node, [join(root, 'test', 'tiers', 'long.ts'), ...args]),

@@ -23,12 +23,12 @@ const rootDir = rootDirAhead(process.argv.slice(3))
 const kept = rootDir === undefined ? undefined : keptCode(compiledIn(rootDir), source)
 const script = new Script(source, {
   filename: file,
-  ...(kept && { cachedData: kept.code }),
+  ...(kept && { cachedData: kept }),
 })
 const bundleScript: BundleScript = {
   source,
   createCachedData: () => script.createCachedData(),
-  from: kept && script.cachedDataRejected === false ? kept.from : 'source',
+  isReused: script.cachedDataRejected === false,
 }
 
 type Bundle = (

@@ -1,17 +1,11 @@
 import { didYouMean } from '../config/suggestion.ts'
-import { rootDirAhead } from '../config/root-dir.ts'
-import { compiledIn, reuseCompiledCode } from './compiled-code.ts'
 import { hideToken } from './hidden-token.ts'
 import { refuse, type CommandEntry, type ExitCode, type Terminal } from './command.ts'
 
 const commands: Readonly<Record<string, CommandEntry>> = {
   start: {
     summary: 'run the hub on a node',
-    load: async (argv) => {
-      const rootDir = rootDirAhead(argv)
-      if (rootDir !== undefined) reuseCompiledCode(compiledIn(rootDir))
-      return (await import('./start.ts')).start
-    },
+    load: async () => (await import('./start.ts')).start,
   },
   adopt: {
     summary: "put the hub in the place of a node's yurthub, and yurthub back",
