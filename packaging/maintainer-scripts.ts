@@ -62,7 +62,7 @@ for cache in $caches; do
   schema=$("\${DPKG_ROOT:-}${packagedRuntime}" --no-warnings -e "${readSchema}" "$cache") || continue
   [ "$schema" -gt ${newestSchema} ] || continue
   echo "nodehub: $cache has schema version $schema, and nodehub ${version} knows versions up to ${newestSchema}: its hub would not start, so nothing is changed" >&2
-  echo "nodehub: to go back all the same, with an empty cache: systemctl stop ${units}; move $cache* away; install; systemctl start ${units} (docs/upgrade-without-a-gap.md)" >&2
+  echo "nodehub: to go back all the same, with an empty cache: systemctl stop ${units}; move $cache* away; install; systemctl start ${units} (docs/upgrade.md)" >&2
   exit 1
 done
 `

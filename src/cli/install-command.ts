@@ -346,7 +346,7 @@ function refuseLaterCache(values: Values): void {
   const later = whyLater(joinPath(values.root, values['root-dir'], 'cache'))
   if (later !== undefined) {
     throw new Refused(
-      `${later}: the hub stays as it is; to go back, give up the cache while the node has a link (docs/upgrade-without-a-gap.md)`,
+      `${later}: the hub stays as it is; to go back, give up the cache while the node has a link (docs/upgrade.md)`,
     )
   }
 }
