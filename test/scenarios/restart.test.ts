@@ -1,277 +1,153 @@
-import t, { type Test } from 'tap'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent as PlainAgent, request as plainly } from 'node:http'
-import { connect } from 'node:http2'
-import { Agent as TlsAgent, request as securely } from 'node:https'
-import { createServer, type AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
+import t from 'tap'
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { pause } from '../../src/base/clock.ts'
-import { Client } from '../kit/client.ts'
-import { plainNode } from '../kit/cluster/plain-node.ts'
-import { podsOfNode, type CloudServer } from '../kit/cloud.ts'
-import { hubFlags } from '../kit/hub-config.ts'
-import { nodehubProgram } from '../kit/hub-programs.ts'
-import { signal } from '../kit/hub-process.ts'
-import { startCloud } from '../kit/hub.ts'
-import { openStream } from '../kit/http2.ts'
-import { listeningFd } from '../kit/listening-fd.ts'
-import { inTime, until } from '../kit/until.ts'
+import { pods, podsOfNode, secrets } from '../kit/cloud.ts'
+import type { Client } from '../kit/client.ts'
+import { freePort } from '../kit/free-port.ts'
+import { startChildHub, startCloud, startTestHub, TestHub, type CloudServer } from '../kit/hub.ts'
 
-t.setTimeout(300_000) // a process that starts takes its time on a busy machine
+const secret = '/api/v1/namespaces/default/secrets/password'
+const plaintext = 'the-password-of-the-plant'
+const asked = [podsOfNode, '/api/v1/nodes/edge-1', secret, '/api/v1/secrets', '/api', '/api/v1']
 
-const aPod = '/api/v1/namespaces/default/pods/a'
-
-/**
- * Often enough to meet a moment in which a port is nobody's, and seldom enough to leave the
- * processor to the process that starts.
- */
-const oftenMs = 3
-
-/** As systemd does: it holds the sockets, and starts the hub again whenever that has ended. */
-const holding = `while :; do sh -c 'LISTEN_PID=$$ exec "$@"' hub "$@"; [ -e "$STOPPED" ] && exit; done`
-
-interface HeldHub {
-  readonly proxyPort: number
-  readonly securePort: number
-  readonly rootDir: string
-  readonly kubelet: Client
-  /** Ends the hub as `systemctl restart` does; resolves when the next process is ready. */
-  restart(): Promise<void>
-}
-
-/** A hub whose sockets outlive its process. */
-async function startHeldHub(t: Test, cloud: CloudServer): Promise<HeldHub> {
-  const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-held-'))
-  const servers = [createServer(), createServer(), createServer()]
-  for (const server of servers) await once(server.listen(0, '127.0.0.1'), 'listening')
-  const [proxyPort = 0, securePort = 0, opsPort = 0] = servers.map(
-    (server) => (server.address() as AddressInfo).port,
-  )
-  const ports = [`--proxy-port=${proxyPort}`, `--proxy-secure-port=${securePort}`]
-  const flags = [...ports, `--serve-port=${opsPort}`, ...hubFlags(rootDir, { upstreams: [cloud] })]
-  const stopped = join(rootDir, 'stopped')
-  const holder = spawn(
-    'sh',
-    ['-c', holding, 'hold', ...plainNode(nodehubProgram, 'start', ...flags).flat()],
-    {
-      env: {
-        ...process.env,
-        STOPPED: stopped,
-        LISTEN_FDS: '3',
-        LISTEN_FDNAMES: 'proxy:proxy-secure:ops',
-      },
-      stdio: ['ignore', 'ignore', 'pipe', ...servers.map(listeningFd)],
-    },
-  )
-  for (const server of servers) server.close()
-  let log = ''
-  holder.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()))
-  const pid = (): number =>
-    Number(readFileSync(`/proc/${holder.pid}/task/${holder.pid}/children`, 'utf8'))
-  t.teardown(async () => {
-    writeFileSync(stopped, '')
-    signal(pid(), 'SIGKILL')
-    await once(holder, 'exit')
-    rmSync(rootDir, { recursive: true, force: true })
+function fill(cloud: CloudServer): void {
+  cloud.addPods('a', 'b')
+  cloud.sandbox.create(secrets, {
+    metadata: { name: 'password', namespace: 'default' },
+    data: { password: Buffer.from(plaintext).toString('base64') },
   })
-  const ops = new Client({ url: `http://127.0.0.1:${opsPort}`, component: 'prober' })
-  const ready = (): Promise<unknown> =>
-    until('the hub to be ready', async () => (await ops.get('/readyz')).status === 200, {
-      describe: () => log,
-    })
-  await ready()
-  return {
-    proxyPort,
-    securePort,
-    rootDir,
-    kubelet: new Client({ url: `http://127.0.0.1:${proxyPort}`, component: 'kubelet' }),
-    restart: async () => {
-      const before = pid()
-      signal(before, 'SIGTERM')
-      await until('the next process', () => ![0, before].includes(pid()))
-      await ready()
-    },
+}
+
+const read = async (client: Client): Promise<readonly string[]> => {
+  const bodies: string[] = []
+  for (const path of asked) {
+    const { status, body } = await client.get(path)
+    bodies.push(`${path} ${status} ${body.toString('latin1')}`)
+  }
+  return bodies
+}
+
+function* filesIn(folder: string): Generator<string> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) yield* filesIn(path)
+    yield path
   }
 }
 
-/**
- * Gets an object, again and again, until told that it is enough; resolves to every status that was
- * answered.
- */
-function asking(client: Client): { enough(): Promise<readonly number[]> } {
-  let over = false
-  const statuses: number[] = []
-  const done = (async () => {
-    while (!over) {
-      statuses.push((await client.get(aPod)).status)
-      await pause(oftenMs)
-    }
-    return statuses
-  })()
-  return {
-    enough: () => {
-      over = true
-      return done
-    },
-  }
-}
-
-/**
- * Watches as client-go does: from the last version seen, again when a watch has ended; until
- * `count` events were seen.
- */
-async function watching(client: Client, from: string, count: number): Promise<readonly string[]> {
-  const seen: string[] = []
-  const reading = readInto(seen, client, from, count)
-  // Processes start meanwhile, one after the other.
-  await inTime(`${count} events`, reading, { seconds: 180, describe: () => seen })
-  return seen
-}
-
-async function readInto(
-  seen: string[],
-  client: Client,
-  from: string,
-  count: number,
-): Promise<void> {
-  let resourceVersion = from
-  while (seen.length < count) {
-    const watch = await client.watch(podsOfNode, { resourceVersion })
-    // By a hub that stops, with Retry-After, at which client-go asks again.
-    if (watch.status === 503) {
-      watch.hangUp()
-      await pause(oftenMs)
-      continue
-    }
-    if (watch.status !== 200) throw new Error(`a watch was answered ${watch.status}`)
-    for (let event = await watch.next(); event; event = await watch.next()) {
-      const { name, resourceVersion: version } = event.object['metadata'] as Record<string, string>
-      resourceVersion = version ?? ''
-      seen.push(`${event.type} ${name}`)
-      if (seen.length === count) break
-    }
-    watch.hangUp()
-  }
-}
-
-void t.test(
-  'where systemd holds the sockets, a restart refuses no request and repeats no event',
-  async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const { kubelet, restart } = await startHeldHub(t, cloud)
-    t.equal((await kubelet.get(aPod)).status, 200)
-    const asked = [asking(kubelet), asking(kubelet)]
-    const rounds = ['1', '2']
-    const names = rounds.flatMap((round) => [`before-${round}`, `after-${round}`])
-    const { resourceVersion } = await kubelet.list(podsOfNode)
-    const watched = watching(kubelet, resourceVersion, names.length)
-    for (const round of rounds) {
-      cloud.addPods(`before-${round}`)
-      await restart()
-      cloud.addPods(`after-${round}`)
-    }
-    t.strictSame(
-      await watched,
-      names.map((name) => `ADDED ${name}`),
-    )
-    const statuses = (await Promise.all(asked.map((each) => each.enough()))).flat()
-    t.ok(statuses.length > asked.length)
-    t.ok(statuses.every((status) => status === 200))
-  },
-)
-
-/** A client's way to the TLS proxy of a hub, as the node. */
-function node(cloud: CloudServer, hub: HeldHub) {
-  const { certificate, key } = cloud.node
-  return { ca: readFileSync(join(hub.rootDir, 'state/pki/ca.crt')), cert: certificate, key }
-}
-
-void t.test('an HTTP/2 session gets GOAWAY, and its watches end and come back', async (t) => {
-  const cloud = await startCloud(t, { tls: true })
-  cloud.addPods('a')
-  const hub = await startHeldHub(t, cloud)
-  const url = `https://127.0.0.1:${hub.securePort}`
-  const open = () => {
-    const session = connect(url, node(cloud, hub))
-    t.teardown(() => session.destroy())
-    return session
-  }
-  const watch = (from: string) => ({
-    ':path': `${podsOfNode}&watch=true&resourceVersion=${from}`,
-    'user-agent': 'kubelet/v1.35.0',
-    accept: 'application/json',
-  })
-  const { resourceVersion } = await hub.kubelet.list(podsOfNode)
-  const before = open()
-  const goneAway = once(before, 'goaway')
-  const ended = openStream(before, watch(resourceVersion))
-  t.match(await ended.head(), { ':status': 200 })
-  const restarted = hub.restart()
-  const [code] = (await goneAway) as [number]
-  t.equal(code, 0, 'without a complaint')
-  t.match(await ended.whole(), { status: 200, body: '' }, 'a clean end')
-  cloud.addPods('b')
-  const stream = open().request(watch(resourceVersion))
-  const [event] = (await once(stream, 'data')) as [Buffer]
-  t.match(JSON.parse(String(event)), { type: 'ADDED', object: { metadata: { name: 'b' } } })
-  await restarted
+void t.test('a hub that is stopped and started offline says what it said', async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const both = { accept: 'application/vnd.kubernetes.protobuf,application/json' }
+  const before = await read(hub.as('kubelet', both))
+  const inJson = await read(hub.as('kubelet'))
+  await cloud.unplug()
+  await hub.restart()
+  t.strictSame(await read(hub.as('kubelet', both)), before)
+  t.strictSame(await read(hub.as('kubelet')), inJson)
+  t.equal(hub.hub.online(), false)
+  await cloud.plug()
+  await hub.online()
+  t.strictSame(await read(hub.as('kubelet')), inJson)
 })
 
-/**
- * Gets an object over and over on connections that are kept, and as Go's transport does: a
- * connection that turns out to be closed, when it is used again, is no failure but the next one's
- * turn (net/http transport.go, shouldRetryRequest). Resolves to what else happened.
- */
-function askingOnKept(ask: () => ReturnType<typeof plainly>): {
-  enough(): Promise<readonly unknown[]>
-} {
-  let over = false
-  const outcomes: unknown[] = []
-  const once = (): Promise<unknown> =>
-    new Promise((resolve) => {
-      const request = ask()
-      request.on('response', (answer) =>
-        answer.resume().on('close', () => resolve(answer.complete ? answer.statusCode : 'broken')),
-      )
-      request.on('error', (error) => resolve(request.reusedSocket ? undefined : error))
-      request.end()
-    })
-  const done = (async () => {
-    while (!over) {
-      outcomes.push((await once()) ?? (await once()))
-      await pause(oftenMs)
-    }
-    return outcomes
-  })()
-  return {
-    enough: () => {
-      over = true
-      return done
-    },
-  }
-}
+void t.test('another address of the API server takes nothing away', async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const first = await startTestHub(t, { upstreams: [cloud] })
+  const before = await read(first.as('kubelet'))
+  await first.stop()
+  const gone = { url: `http://127.0.0.1:${await freePort()}` }
+  const second = new TestHub(first.rootDir, { upstreams: [gone] })
+  t.teardown(() => second.stop())
+  await second.start()
+  t.strictSame(await read(second.as('kubelet')), before)
+})
 
-void t.test('kept-alive connections are served to their end, with TLS and without', async (t) => {
-  const cloud = await startCloud(t, { tls: true })
-  cloud.addPods('a')
-  const hub = await startHeldHub(t, cloud)
-  const kept = new PlainAgent({ keepAlive: true })
-  const keptSecurely = new TlsAgent({ keepAlive: true, ...node(cloud, hub) })
-  t.teardown(() => [kept, keptSecurely].forEach((agent) => agent.destroy()))
-  const asked = [
-    askingOnKept(() => plainly(`http://127.0.0.1:${hub.proxyPort}${aPod}`, { agent: kept })),
-    askingOnKept(() =>
-      securely(`https://127.0.0.1:${hub.securePort}${aPod}`, { agent: keptSecurely }),
-    ),
-  ]
-  await hub.restart()
-  for (const each of asked) {
-    const outcomes = await each.enough()
-    t.ok(outcomes.length > 1)
-    t.strictSame([...new Set(outcomes)], [200])
+void t.test('a killed hub gives the same answers, and brings no deleted object back', async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const hub = await startChildHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const before = await read(hub.as('kubelet'))
+  const list = await hub.as('kubelet').list(podsOfNode)
+  for (let round = 0; round < 3; round++) {
+    await hub.crash()
+    await cloud.unplug()
+    await hub.start()
+    t.strictSame(await read(hub.as('kubelet')), before)
+    await cloud.plug()
+    await hub.online()
   }
+  const { resourceVersion } = list
+  const watch = await hub.as('kubelet').watch(podsOfNode, { resourceVersion })
+  cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
+  t.equal((await watch.next())?.type, 'DELETED')
+  // The very moment a client has heard of it.
+  await hub.crash()
+  await cloud.unplug()
+  await hub.start()
+  t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/b'])
+})
+
+void t.test('a list that was received whole is there after a kill', async (t) => {
+  const cloud = await startCloud(t)
+  const hub = await startChildHub(t, { upstreams: [cloud] })
+  const expected: string[] = []
+  for (let round = 0; round < 5; round++) {
+    await hub.online()
+    cloud.addPods(`p-${round}`)
+    expected.push(`default/p-${round}`)
+    t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, expected)
+    await hub.crash()
+    await cloud.unplug()
+    await hub.start()
+    t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, expected)
+    await cloud.plug()
+  }
+})
+
+void t.test('secrets are in no file that others can read, nor in clear in any', async (t) => {
+  const cloud = await startCloud(t, { tls: true })
+  fill(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud], ownCertificates: true })
+  await hub.online()
+  const token = cloud.sandbox.token('somebody')
+  for (const encoding of ['json', 'protobuf'] as const) {
+    await read(hub.as('kubelet', { encoding }))
+    await read(hub.as('kubelet', { encoding, token }))
+  }
+  const state = join(hub.rootDir, 'state')
+  const check = (when: string): void => {
+    for (const path of [state, ...filesIn(state)]) {
+      const stat = statSync(path)
+      const mode = (stat.mode & 0o777).toString(8)
+      t.equal(mode, stat.isDirectory() ? '700' : '600', `${path} ${when}`)
+      if (stat.isDirectory()) continue
+      const bytes = readFileSync(path)
+      for (const hidden of [plaintext, Buffer.from(plaintext).toString('base64'), token]) {
+        t.equal(bytes.indexOf(hidden), -1, `${path} ${when}`)
+      }
+    }
+  }
+  check('while it runs')
+  await hub.stop()
+  check('when it has stopped')
+  t.notMatch(hub.lines.join(''), token)
+  t.notMatch(hub.lines.join(''), plaintext)
+})
+
+void t.test('a wider umask opens nothing', { skip: process.platform === 'win32' }, async (t) => {
+  const cloud = await startCloud(t)
+  fill(cloud)
+  const before = process.umask(0)
+  t.teardown(() => process.umask(before))
+  const hub = await startTestHub(t, { upstreams: [cloud], ownCertificates: true })
+  await read(hub.as('kubelet'))
+  const state = join(hub.rootDir, 'state')
+  // The mode of a link says nothing.
+  const listing = execFileSync('find', [state, '!', '-type', 'l', '-perm', '/077'])
+  t.equal(listing.toString(), '')
 })

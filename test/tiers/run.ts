@@ -34,7 +34,7 @@ const ofControlPlane = 'test/control-plane/'
  */
 const longest = [
   ...(
-    'scenarios/restart scenarios/resumed-watches status-page/page ' +
+    'scenarios/held-sockets scenarios/resumed-watches status-page/page ' +
     'cli/adopt-command bench/rows model/model packaging/main scenarios/adoption cli/cli ' +
     'model/broken-store scenarios/host-network-propagation hub/wiring/dummy-interface ' +
     'scenarios/out-of-date-certificates scenarios/cut-lists hub/store/sqlite ' +
