@@ -211,6 +211,7 @@ export async function startHub(
       inputs: () => filters.inputs,
       store,
       kept,
+      onIdle: () => filters.remake(),
       metrics,
       log,
     }),

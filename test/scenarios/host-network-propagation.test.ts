@@ -295,24 +295,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
     },
   )
 
-  void t.test(
-    `a propagated pod that appears during a watch is shown so at once: ${encoding}`,
-    async (t) => {
-      const node = await startNode(t, 'none', 'off')
-      await node.hub.online()
-      node.create('own')
-      const kubelet = new Looking(node.hub, encoding)
-      t.teardown(() => kubelet.hangUp())
-      await kubelet.seen(node.touchAll())
-      t.notOk(existsSync(node.kept), 'nothing is written where nothing was propagated')
-      node.cloud.sandbox.create(pods, pod('propagated', { status: statusOf(true, 1) }))
-      node.report('propagated', statusOf(true, 1))
-      await kubelet.seen(node.touchAll())
-      t.equal(kubelet.held.get('own'), false)
-      t.ok(existsSync(node.kept))
-    },
-  )
-
   void t.test(`while the pool was never known, pods are 503 in mode on: ${encoding}`, async (t) => {
     const node = await startNode(t, 'unknown', 'on', (cloud) =>
       cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools'),
@@ -372,6 +354,45 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.notOk(isPropagated(node.cloud.sandbox.get(pods, 'a', 'default') as JsonObject))
   })
 }
+
+void t.test('where no pod is propagated, mode off filters and writes nothing', async (t) => {
+  const node = await startNode(t, 'host', 'off')
+  const { hub, cloud } = node
+  await hub.online()
+  node.create('own')
+  const kubelet = new Looking(hub, 'json')
+  t.teardown(() => kubelet.hangUp())
+  await kubelet.seen(node.touchAll())
+  await until('the filter to rest', async () => {
+    const { filters } = JSON.parse((await hub.ops.get('/inspect/status')).body.toString()) as {
+      filters: readonly { readonly name: string; readonly state: string }[]
+    }
+    return filters.some(({ name, state }) => name === 'hostnetworkpropagation' && state === 'idle')
+  })
+  const direct = await cloud.as('kubelet').get(podsOfNode)
+  t.ok((await hub.as('kubelet').get(podsOfNode)).body.equals(direct.body))
+  t.notOk(existsSync(node.kept))
+  t.strictSame(kubelet.changes, [])
+})
+
+void t.test('pods that another hub propagated meanwhile stay so, whatever is cached', async (t) => {
+  const node = await startNode(t, 'none', 'off')
+  const { hub } = node
+  await hub.online()
+  node.create('own')
+  const before = new Looking(hub, 'json')
+  await before.seen(node.touchAll())
+  before.hangUp()
+  await hub.stop()
+  node.create('propagated')
+  node.report('propagated', statusOf(true, 1))
+  await hub.start()
+  const kubelet = new Looking(hub, 'json')
+  t.teardown(() => kubelet.hangUp())
+  await kubelet.seen(node.touchAll())
+  t.strictSame(Object.fromEntries(kubelet.held), { own: false, propagated: true })
+  t.strictSame(kubelet.changes, [])
+})
 
 void t.test('a disabled filter keeps to what was shown', async (t) => {
   const node = await startNode(t, 'host', 'on')

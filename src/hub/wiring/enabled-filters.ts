@@ -42,7 +42,7 @@ type DecisionCounts = Pick<FilterStatus, 'edited' | 'withheld' | 'failed' | 'las
 export class EnabledFilters implements FilterChains, Disposable {
   readonly #filters: Filters
   readonly #failures: FailureLog
-  readonly #kept: Pick<ShownPods, 'of' | 'settle'>
+  readonly #kept: Pick<ShownPods, 'of' | 'settle' | 'isIdle'>
   readonly #metrics: HubMetrics
   #builtIn: readonly FilterDefinition[]
   #live: LiveConfig
@@ -51,7 +51,7 @@ export class EnabledFilters implements FilterChains, Disposable {
 
   constructor(
     config: HubConfig,
-    kept: Pick<ShownPods, 'of' | 'settle'>,
+    kept: Pick<ShownPods, 'of' | 'settle' | 'isIdle'>,
     metrics: HubMetrics,
     log: Logger,
   ) {
@@ -189,6 +189,12 @@ export class EnabledFilters implements FilterChains, Disposable {
     const twice = names.find((name, at) => names.indexOf(name) !== at)
     if (twice !== undefined) throw new Error(`there are two filters of the name ${twice}`)
     this.#own = definitions
+    this.#enable()
+  }
+
+  /** Rebuilds the filters after `isIdle` of the kept pods has changed. */
+  remake(): void {
+    this.#builtIn = allFilters(this.#kept, this.#live.hostNetworkPropagation)
     this.#enable()
   }
 

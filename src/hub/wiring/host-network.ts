@@ -103,6 +103,8 @@ interface HostNetworkParts {
   readonly inputs: () => Inputs
   readonly store: ObjectStore
   readonly kept: ShownPods
+  /** Called once no pod is found to be propagated in mode off. */
+  readonly onIdle: () => void
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -120,6 +122,7 @@ const reconcileShare = 0.1
  */
 export class HostNetwork implements Disposable {
   readonly #parts: HostNetworkParts
+  readonly #versionAtStart: string
   #version: string | undefined
   /** Set until the reconciliation is over. */
   #next: Disposable | undefined
@@ -130,6 +133,7 @@ export class HostNetwork implements Disposable {
 
   constructor(parts: HostNetworkParts) {
     this.#parts = parts
+    this.#versionAtStart = podsVersion(parts.store, parts.config.nodeName)
     this.#show([])
     this.schedule()
   }
@@ -176,9 +180,10 @@ export class HostNetwork implements Disposable {
 
   async #reconcile(): Promise<void> {
     const { config, store, kept, log } = this.#parts
-    // Where nothing is kept no pod is or was propagated.
-    if (!kept.areKept) return
     const version = podsVersion(store, config.nodeName)
+    // What the cache had at the start may be older than what another hub has propagated.
+    if (!kept.areKept && version !== this.#versionAtStart) this.#settleOff()
+    if (!kept.areKept) return
     if (version === this.#version) return
     const began = elapsed()
     try {
@@ -195,6 +200,16 @@ export class HostNetwork implements Disposable {
       if (!this.#closed) log.error({ err }, 'cannot determine which pods were deleted')
     }
     this.#pauseMs = Math.max(minReconcileMs, (elapsed() - began) / reconcileShare)
+  }
+
+  /** In mode off: where no pod that the kubelet lists is propagated, the filter rests. */
+  #settleOff(): void {
+    const { config, store, kept, onIdle, log } = this.#parts
+    if (kept.isIdle || this.#pods() === undefined) return
+    const shown = shownBefore(store, config.nodeName, log)
+    if (shown.some(([, how]) => how === 'propagated')) return kept.keep()
+    kept.rest()
+    onIdle()
   }
 
   /** The uids of all pods in the cache; pods that are added meanwhile may be missing. */

@@ -36,6 +36,7 @@ export class ShownPods implements AsyncDisposable {
   /** The uids that the cache had at the last check. */
   #cached: ReadonlySet<string> = new Set()
   #kept: boolean
+  #rests = false
 
   constructor(file: string, options: ShownPodsOptions) {
     const read = podsIn(file)
@@ -50,6 +51,11 @@ export class ShownPods implements AsyncDisposable {
     return this.#kept
   }
 
+  /** Whether no pod is propagated, so that in mode off the filter need not act. */
+  get isIdle(): boolean {
+    return this.#rests && !this.#kept
+  }
+
   of(uid: string): Shown | undefined {
     return this.#pods.get(uid)
   }
@@ -60,6 +66,11 @@ export class ShownPods implements AsyncDisposable {
    */
   keep(): void {
     if (this.#begin()) this.#write().catch(this.#options.onFailure)
+  }
+
+  /** The pods of the node are known, and none is propagated. */
+  rest(): void {
+    this.#rests = true
   }
 
   /**

@@ -95,6 +95,16 @@ void t.test('a file without pods is one, too', async (t) => {
   t.ok(open().areKept)
 })
 
+void t.test('once none is propagated it is idle, until the file is begun', async (t) => {
+  const { open } = place(t)
+  const kept = open()
+  t.notOk(kept.isIdle)
+  kept.rest()
+  t.ok(kept.isIdle)
+  kept.keep()
+  t.notOk(kept.isIdle)
+})
+
 void t.test('a malformed file counts as none', async (t) => {
   for (const content of ['', '{}', '[["a","propagated"', 'null']) {
     const { file, open } = place(t)
