@@ -57,10 +57,10 @@ export class OwnHubs {
     )
   }
 
-  /** The same with these filters, and with nothing seen. */
-  filteringBy(of: RunningPeer, filters: readonly object[]): Promise<OwnHub> {
-    const file = this.#workspace.file('filters.json')
-    writeFileSync(file, JSON.stringify(filters), { mode: 0o600 })
+  /** The same with the filters of this module, and with nothing seen. */
+  filteringBy(of: RunningPeer, module: string): Promise<OwnHub> {
+    const file = this.#workspace.file('filters.mjs')
+    writeFileSync(file, module, { mode: 0o600 })
     const flags = ['--cache-components=*', `--filter-module=${file}`]
     return this.#start(of, 'filtering-by', { flags }, this.#asAdministrator)
   }

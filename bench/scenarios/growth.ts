@@ -203,16 +203,23 @@ async function eventsTo(peer: RunningPeer, setting: Setting, size: number): Prom
 
 const componentWith = (count: number): string => `filtered-by-${count}`
 
-/** Each edits a service for the programs that have so many filters. */
-export const filtersFor = (counts: readonly number[]): readonly object[] =>
-  Array.from({ length: Math.max(...counts) }, (_, at) => ({
-    name: `growth-${at}`,
-    components: counts.filter((count) => count > at).map(componentWith),
-    resources: ['services'],
-    when: "object.spec.selector['app'] != ''",
-    // oxlint-disable-next-line unicorn/no-thenable -- a field of the hub's own format
-    then: [{ set: `metadata.annotations['bench.nodehub/${at}']`, value: 'seen' }],
-  }))
+/** A module of filters, each of which edits a service for the programs that have so many. */
+export function filtersFor(counts: readonly number[]): string {
+  const components = Array.from({ length: Math.max(...counts) }, (_, at) =>
+    counts.filter((count) => count > at).map(componentWith),
+  )
+  return `export const filters = ${JSON.stringify(components)}.map((components, at) => ({
+  name: \`growth-\${at}\`,
+  rules: [{ components, group: '', resources: ['services'], verbs: ['get', 'list', 'watch'] }],
+  onError: 'pass',
+  needs: [],
+  create: () => (service) =>
+    service.value(['spec', 'selector', 'app']) === undefined
+      ? 'leave'
+      : [{ op: 'set', path: ['metadata', 'annotations', \`bench.nodehub/\${at}\`], value: 'seen' }],
+}))
+`
+}
 
 const growthFilters = (sizes: readonly number[], many: number): Scenario =>
   growth({

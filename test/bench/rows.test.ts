@@ -131,8 +131,8 @@ async function oneForAll(
       ? undefined
       : new FaultyDisk(made.library, workspace.file('own'), workspace.file('control'))
   const asAdministrator = { ...upstream, kubeconfig: upstream.adminKubeconfig }
-  const filters = workspace.file('filters.json')
-  writeFileSync(filters, JSON.stringify(filtersFor(sizes.growth.filters)), { mode: 0o600 })
+  const filters = workspace.file('filters.mjs')
+  writeFileSync(filters, filtersFor(sizes.growth.filters), { mode: 0o600 })
   const peer = await startHub(asAdministrator, workspace, {
     peer: 'hub',
     name: 'own',
