@@ -34,7 +34,11 @@ const byTheHub = ({ headers }: SeenRequest): boolean =>
   String(headers['user-agent']).startsWith('nodehub/')
 
 const askedByTheHub = (cloud: CloudServer): string[] =>
-  cloud.sandbox.requests.filter((each) => byTheHub(each)).map(({ url }) => url)
+  cloud.sandbox.requests
+    .filter((each) => byTheHub(each))
+    .map(({ url }) => url)
+    // By which it knows the cluster.
+    .filter((url) => url !== '/api/v1/namespaces/default/services/kubernetes')
 
 const secretSource = { secret: { secretName: 'password' } }
 const claimSource = { persistentVolumeClaim: { claimName: 'data' } }
