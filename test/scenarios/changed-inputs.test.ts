@@ -110,7 +110,7 @@ async function offline({ cloud: link }: PartsHub): Promise<void> {
 /** A client that has listed all services, and watches them from there on. */
 async function informer(client: Client, query = '&allowWatchBookmarks=true') {
   const { resourceVersion, names } = await client.list(`${allServices}?resourceVersion=0`)
-  const watch = await client.watch(`${allServices}?x=y${query}`, { resourceVersion })
+  const watch = await client.watch(`${allServices}?timeout=60s${query}`, { resourceVersion })
   return { resourceVersion, names, watch }
 }
 
