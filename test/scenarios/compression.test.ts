@@ -114,7 +114,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
         flags: ['--upstream-compression', unfiltered],
       })
       const direct = await cloud.as('flanneld', { encoding }).get(podsOfNode)
-      for (const component of ['flanneld', 'curl']) {
+      for (const component of ['flanneld', 'prometheus']) {
         const plain = await hub.as(component, { encoding }).get(podsOfNode)
         t.ok(plain.body.equals(direct.body), component)
         t.equal(plain.headers['content-encoding'], undefined)
@@ -150,7 +150,7 @@ void t.test('only codings that the hub reads are requested for recorded answers'
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const headers = { 'Accept-Encoding': 'br, gzip;q=0.5, zstd' }
   await hub.as('kubelet').send(podsOfNode, { headers })
-  await hub.as('curl').send(podsOfNode, { headers })
+  await hub.as('prometheus').send(podsOfNode, { headers })
   t.strictSame(acceptEncodings(cloud, podsOfNode), ['gzip;q=0.5', 'br, gzip;q=0.5, zstd'])
 })
 
@@ -232,7 +232,7 @@ const event = (name: string, version: number): string =>
     },
   })}\n`
 
-for (const component of ['kubelet', 'curl']) {
+for (const component of ['kubelet', 'prometheus']) {
   void t.test(`events of a compressed watch are there at once: ${component}`, async (t) => {
     const teller = await ScriptedServer.start(t)
     const hub = await startTestHub(t, {
