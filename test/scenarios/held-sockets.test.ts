@@ -162,7 +162,8 @@ void t.test(
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
-    const { kubelet, restart } = await startHeldHub(t, cloud)
+    const held = await startHeldHub(t, cloud)
+    const { kubelet } = held
     t.equal((await kubelet.get(aPod)).status, 200)
     const asked = [asking(kubelet), asking(kubelet)]
     const rounds = ['1', '2']
@@ -171,7 +172,7 @@ void t.test(
     const watched = watching(kubelet, resourceVersion, names.length)
     for (const round of rounds) {
       cloud.addPods(`before-${round}`)
-      await restart()
+      await held.restart()
       cloud.addPods(`after-${round}`)
     }
     t.strictSame(
