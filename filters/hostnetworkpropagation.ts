@@ -10,7 +10,7 @@ import { serviceUnavailable, StatusError } from '../src/api/kube/status.ts'
  * changes: a pod keeps the network with which the kubelet first got it, in every mode.
  */
 export const hostnetworkpropagation = (
-  kept: Pick<ShownPods, 'of' | 'settle' | 'isIdle'>,
+  kept: Pick<ShownPods, 'of' | 'settle' | 'areKept'>,
   propagation: Inputs['propagation'],
 ): FilterDefinition<'nodeName' | 'propagation' | 'pool'> => ({
   name: 'hostnetworkpropagation',
@@ -29,7 +29,7 @@ export const hostnetworkpropagation = (
   needs: ['nodeName', 'propagation', ...(propagation === 'off' ? [] : (['pool'] as const))],
   actsWhenDisabled: true,
   create(inputs) {
-    if (inputs.propagation === 'off' && kept.isIdle) return undefined
+    if (inputs.propagation === 'off' && !kept.areKept) return undefined
     const before = (pods: readonly ShownObject[]): Promise<void> | undefined => {
       const settled: ShownPod[] = []
       for (const { cursor, uid } of pods) {

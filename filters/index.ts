@@ -31,6 +31,6 @@ export const builtInFilters: readonly FilterDefinition[] = [
  * `propagation` is its mode.
  */
 export const allFilters = (
-  kept: Pick<ShownPods, 'of' | 'settle' | 'isIdle'>,
+  kept: Pick<ShownPods, 'of' | 'settle' | 'areKept'>,
   propagation: Inputs['propagation'],
 ): readonly FilterDefinition[] => [...builtInFilters, hostnetworkpropagation(kept, propagation)]

@@ -35,7 +35,7 @@ import { FilterInputs } from './wiring/filter-inputs.ts'
 import { neededBy } from './wiring/needed.ts'
 import { inspectToken } from './wiring/inspect-token.ts'
 import { ensureInputsOf } from './wiring/ensure-inputs.ts'
-import { HostNetwork, shownPodsOf } from './wiring/host-network.ts'
+import { HostNetwork, propagationDetector, shownPodsOf } from './wiring/host-network.ts'
 import { ownHosts } from './wiring/names.ts'
 import { listenAddresses } from './wiring/listen-addresses.ts'
 import { ObtainedCertificate } from './wiring/node-certificate.ts'
@@ -196,8 +196,10 @@ export async function startHub(
       needed,
     }),
   )
-  const kept = parts.use(shownPodsOf(config, store, log))
+  const podsKept = new Broadcast()
+  const kept = parts.use(shownPodsOf(config, store, { onKept: () => podsKept.announce(), log }))
   const filters = parts.use(new EnabledFilters(config, kept, metrics, log))
+  podsKept.listen(() => filters.remake())
   filters.modules(own)
   const moduleFollower = parts.use(followModules(config, own, { filters, health, metrics, log }))
   const shown = parts.use(
@@ -211,7 +213,6 @@ export async function startHub(
       inputs: () => filters.inputs,
       store,
       kept,
-      onIdle: () => filters.remake(),
       metrics,
       log,
     }),
@@ -314,6 +315,7 @@ export async function startHub(
     owners,
     accepted,
     filters,
+    detectPropagation: propagationDetector(config, kept),
     ensureInputs: ensureInputsOf({ filters, inputs, hubAddress }),
     shown,
     stopping: stopping.signal,

@@ -89,7 +89,7 @@ const address = (node: string): JsonObject => ({
 })
 
 /** For a node whose kubelet has got no pod yet. */
-const neverShown = { of: () => undefined, settle: () => undefined, isIdle: false }
+const neverShown = { of: () => undefined, settle: () => undefined, areKept: true }
 
 /** The expected object: unchanged except for these members of its `spec`. */
 const withSpec = (object: JsonObject, spec: JsonObject): JsonObject => ({

@@ -23,7 +23,7 @@ function keptInMemory(known: readonly ShownPod[] = []) {
   const pods = new Map<string, Shown>(known)
   return {
     pods,
-    isIdle: false,
+    areKept: true,
     of: (uid: string) => pods.get(uid),
     settle(shown: readonly ShownPod[]) {
       for (const [uid, how] of shown) if (!pods.has(uid)) pods.set(uid, how)

@@ -10,7 +10,7 @@ const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointsl
 
 void t.test('every filter has its name in flags and its place in the README', async (t) => {
   const names = allFilters(
-    { of: () => undefined, settle: () => undefined, isIdle: false },
+    { of: () => undefined, settle: () => undefined, areKept: true },
     'on',
   ).map(({ name }) => name)
   t.strictSame([...filterNames].toSorted(), names.toSorted())

@@ -243,6 +243,7 @@ export async function startHubParts(
         )),
       store,
     },
+    detectPropagation: () => undefined,
     maxRequestsInFlight,
     memoryLimitBytes: 1024 ** 3,
     dispatch,

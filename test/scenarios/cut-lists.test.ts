@@ -52,9 +52,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       {
         using _cut = cloud.sandbox.faults.cut(length - 1, isList)
         const counted = await hub.metric('nodehub_broken_answers_total')
-        // Of the kubelet's the hub may have passed nothing on yet, for its filter of pods.
-        const begun = hub.as('flanneld', { encoding }).get(podsOfNode)
-        await t.rejects(begun, 'what was begun is a break')
+        await t.rejects(kubelet.get(podsOfNode), 'what was begun is a break')
         await hub.reaches('nodehub_broken_answers_total', counted + 1)
       }
       t.strictSame(await remembered(cloud, hub, encoding), before.names)
@@ -215,10 +213,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
       ) as [Buffer, Buffer]
       const teller = await ScriptedServer.start(t)
       const hub = await startTestHub(t, { upstreams: [teller] })
-      // No filter looks at its pods: what comes is passed on at once.
-      const flanneld = hub.as('flanneld', { encoding })
+      const kubelet = hub.as('kubelet', { encoding })
       teller.answerWith(before, encoding)
-      const { names } = await flanneld.list('/api/v1/pods')
+      const { names } = await kubelet.list('/api/v1/pods')
       const asked = new Promise<ServerResponse>((resolve) => {
         teller.answer = (response) => {
           response.writeHead(200, { 'Content-Type': mediaType(encoding) })
@@ -226,7 +223,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
           resolve(response)
         }
       })
-      const answer = await flanneld.open('/api/v1/pods')
+      const answer = await kubelet.open('/api/v1/pods')
       const upstream = await asked
       const gone = once(upstream, 'close')
       answer.destroy()
@@ -234,7 +231,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.notOk(upstream.writableFinished, 'the upstream sees that its client has gone')
       teller.close()
       await hub.offline()
-      t.strictSame((await flanneld.list('/api/v1/pods')).names, names)
+      t.strictSame((await kubelet.list('/api/v1/pods')).names, names)
     },
   )
 }

@@ -295,6 +295,24 @@ for (const encoding of ['json', 'protobuf'] as const) {
     },
   )
 
+  void t.test(
+    `a propagated pod that appears during a watch is shown so at once: ${encoding}`,
+    async (t) => {
+      const node = await startNode(t, 'none', 'off')
+      await node.hub.online()
+      node.create('own')
+      const kubelet = new Looking(node.hub, encoding)
+      t.teardown(() => kubelet.hangUp())
+      await kubelet.seen(node.touchAll())
+      t.notOk(existsSync(node.kept), 'nothing is written where nothing was propagated')
+      node.cloud.sandbox.create(pods, pod('propagated', { status: statusOf(true, 1) }))
+      node.report('propagated', statusOf(true, 1))
+      await kubelet.seen(node.touchAll())
+      t.equal(kubelet.held.get('own'), false)
+      t.ok(existsSync(node.kept))
+    },
+  )
+
   void t.test(`while the pool was never known, pods are 503 in mode on: ${encoding}`, async (t) => {
     const node = await startNode(t, 'unknown', 'on', (cloud) =>
       cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools'),

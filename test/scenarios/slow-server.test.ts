@@ -12,7 +12,7 @@ const config = {
 }
 
 const allConfigMaps = '/api/v1/configmaps?resourceVersion=0'
-const isProbe = ({ path }: { path: string }): boolean => path === '/readyz'
+const isProbe = ({ path }: { path: string }): boolean => path === '/readyz' || path === '/livez'
 
 function fill({ sandbox }: CloudServer, count: number, bytesEach: number): void {
   for (let i = 0; i < count; i++) {

@@ -17,6 +17,7 @@ import { withDeadline } from './deadline.ts'
 import { withInFlightLimit, type OnShed } from './in-flight.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { priorityLevels, PriorityShares } from './priority-levels.ts'
+import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
 import type { OpenWatches } from './open-watches.ts'
 import { withSpan } from './request-span.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
@@ -37,6 +38,7 @@ interface PipelineParts {
   readonly metrics: HubMetrics
   readonly ensureInputs: EnsureInputs
   readonly filtering: FilterParts
+  readonly detectPropagation: DetectPropagation
   readonly maxRequestsInFlight: number
   /** The memory that the process may use, about. */
   readonly memoryLimitBytes: number
@@ -103,6 +105,8 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withFilterInputs(parts.ensureInputs))
       // above API servers and cache alike, so that both answers are filtered the same
       .through(withFilters(parts.filtering))
+      // detects pods that another hub has filtered, while no filter acts here
+      .through(withPropagationDetection(parts.detectPropagation))
       .to(dispatcher(parts.dispatch))
   )
 }

@@ -30,6 +30,7 @@ import {
   type DispatchParts,
   type UpstreamPathParts,
 } from '../pipeline/dispatch.ts'
+import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { countingBytes, type OnAnswer } from '../pipeline/trace.ts'
 import type { OpenWatches } from '../pipeline/open-watches.ts'
 import type { Cloud } from '../upstream/cloud.ts'
@@ -242,6 +243,7 @@ interface ClientPathParts {
   readonly owners: SocketOwners
   readonly accepted: AcceptedCertificates
   readonly filters: EnabledFilters
+  readonly detectPropagation: DetectPropagation
   /** Requests the inputs that the filters of an exchange need. */
   readonly ensureInputs: EnsureInputs
   readonly shown: ChainStateHistory
@@ -274,6 +276,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     metrics,
     ensureInputs: parts.ensureInputs,
     filtering: { filters, shown, store, hooks: filterChangeHooks(metrics, log) },
+    detectPropagation: parts.detectPropagation,
     get maxRequestsInFlight() {
       return live().maxRequestsInFlight
     },

@@ -42,7 +42,7 @@ type DecisionCounts = Pick<FilterStatus, 'edited' | 'withheld' | 'failed' | 'las
 export class EnabledFilters implements FilterChains, Disposable {
   readonly #filters: Filters
   readonly #failures: FailureLog
-  readonly #kept: Pick<ShownPods, 'of' | 'settle' | 'isIdle'>
+  readonly #kept: Pick<ShownPods, 'of' | 'settle' | 'areKept'>
   readonly #metrics: HubMetrics
   #builtIn: readonly FilterDefinition[]
   #live: LiveConfig
@@ -51,7 +51,7 @@ export class EnabledFilters implements FilterChains, Disposable {
 
   constructor(
     config: HubConfig,
-    kept: Pick<ShownPods, 'of' | 'settle' | 'isIdle'>,
+    kept: Pick<ShownPods, 'of' | 'settle' | 'areKept'>,
     metrics: HubMetrics,
     log: Logger,
   ) {
@@ -192,7 +192,7 @@ export class EnabledFilters implements FilterChains, Disposable {
     this.#enable()
   }
 
-  /** Rebuilds the filters after `isIdle` of the kept pods has changed. */
+  /** Rebuilds the filters after `areKept` of the shown pods has changed. */
   remake(): void {
     this.#builtIn = allFilters(this.#kept, this.#live.hostNetworkPropagation)
     this.#enable()

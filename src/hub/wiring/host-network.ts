@@ -22,6 +22,7 @@ import { pods } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
+import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { podsVersion } from './needed.ts'
 
@@ -32,17 +33,21 @@ import { podsVersion } from './needed.ts'
 export function shownPodsOf(
   { rootDir, nodeName, hostNetworkPropagation }: HubConfig,
   store: ObjectStore,
-  log: Logger,
+  { onKept, log }: { readonly onKept: () => void; readonly log: Logger },
 ): ShownPods {
   const kept = new ShownPods(join(rootDir, 'host-network.json'), {
     cached: () => shownBefore(store, nodeName, log),
+    onKept,
     onFailure: (err) =>
       log.error(
         { err },
         'cannot write host-network.json: after a crash pods may be shown on another network',
       ),
   })
-  if (hostNetworkPropagation !== 'off') kept.keep()
+  // A watch that resumes is sent what differs from before, out of the cache: where the file was
+  // lost, what was propagated must be known by then.
+  const isOn = hostNetworkPropagation !== 'off'
+  if (isOn || (!kept.areKept && hasPropagated(shownBefore(store, nodeName, log)))) kept.keep()
   return kept
 }
 
@@ -63,6 +68,42 @@ function shownBefore(store: ObjectStore, nodeName: string, log: Logger): readonl
   }
   return [...shown]
 }
+
+const hasPropagated = (shown: readonly ShownPod[]): boolean =>
+  shown.some(([, how]) => how === 'propagated')
+
+/** More pods than a node has. */
+const mostRemembered = 1_000
+
+/**
+ * Detects pods that yurthub 1.4, or a hub whose file was lost, has propagated, while there is no
+ * file: the first one begins it, and the filter acts.
+ */
+export function propagationDetector({ nodeName }: StartConfig, kept: ShownPods): DetectPropagation {
+  /**
+   * The version at which each pod was last found not to be propagated: most lists repeat the same
+   * pods.
+   */
+  const checked = new Map<string, string>()
+  return ({ component, info }) => {
+    if (kept.areKept || component !== 'kubelet' || !info.isResource) return undefined
+    if (info.gvr.group !== pods.group || info.gvr.resource !== pods.resource) return undefined
+    return (gvk, encoding, object) => {
+      const { uid, resourceVersion } = object
+      if (uid !== '' && checked.get(uid) === resourceVersion) return false
+      const pod = cursorOf(encoding, gvk, object)
+      if (shownIfReadable(pod, undefined, { ...unknownInputs, nodeName }) !== 'propagated') {
+        if (checked.size >= mostRemembered && !checked.has(uid)) checked.clear()
+        checked.set(uid, resourceVersion)
+        return false
+      }
+      // The client's next request waits for the write.
+      kept.settle([[uid, 'propagated']])?.catch(() => undefined)
+      return true
+    }
+  }
+}
+
 /**
  * Every cached pod of the node, in each representation: a pod may occur several times, at different
  * versions.
@@ -103,8 +144,6 @@ interface HostNetworkParts {
   readonly inputs: () => Inputs
   readonly store: ObjectStore
   readonly kept: ShownPods
-  /** Called once no pod is found to be propagated in mode off. */
-  readonly onIdle: () => void
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -122,7 +161,6 @@ const reconcileShare = 0.1
  */
 export class HostNetwork implements Disposable {
   readonly #parts: HostNetworkParts
-  readonly #versionAtStart: string
   #version: string | undefined
   /** Set until the reconciliation is over. */
   #next: Disposable | undefined
@@ -133,7 +171,6 @@ export class HostNetwork implements Disposable {
 
   constructor(parts: HostNetworkParts) {
     this.#parts = parts
-    this.#versionAtStart = podsVersion(parts.store, parts.config.nodeName)
     this.#show([])
     this.schedule()
   }
@@ -181,8 +218,6 @@ export class HostNetwork implements Disposable {
   async #reconcile(): Promise<void> {
     const { config, store, kept, log } = this.#parts
     const version = podsVersion(store, config.nodeName)
-    // What the cache had at the start may be older than what another hub has propagated.
-    if (!kept.areKept && version !== this.#versionAtStart) this.#settleOff()
     if (!kept.areKept) return
     if (version === this.#version) return
     const began = elapsed()
@@ -200,16 +235,6 @@ export class HostNetwork implements Disposable {
       if (!this.#closed) log.error({ err }, 'cannot determine which pods were deleted')
     }
     this.#pauseMs = Math.max(minReconcileMs, (elapsed() - began) / reconcileShare)
-  }
-
-  /** In mode off: where no pod that the kubelet lists is propagated, the filter rests. */
-  #settleOff(): void {
-    const { config, store, kept, onIdle, log } = this.#parts
-    if (kept.isIdle || this.#pods() === undefined) return
-    const shown = shownBefore(store, config.nodeName, log)
-    if (shown.some(([, how]) => how === 'propagated')) return kept.keep()
-    kept.rest()
-    onIdle()
   }
 
   /** The uids of all pods in the cache; pods that are added meanwhile may be missing. */

@@ -147,6 +147,7 @@ async function hostNetwork({ rootDir, store, nodeName }: StoppedParts): Promise<
   await using inputs = new StoredInputs(join(rootDir, 'filter-inputs.json'), nodeName)
   await using kept = new ShownPods(join(rootDir, 'host-network.json'), {
     cached: () => [],
+    onKept: () => undefined,
     onFailure: () => undefined,
   })
   const report = await hostNetworkReport({

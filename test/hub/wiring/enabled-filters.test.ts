@@ -8,7 +8,7 @@ import { exchangeOf } from '../../kit/exchange.ts'
 import { testConfig } from '../../kit/hub-config.ts'
 
 /** Of a node whose kubelet has been shown no pod yet. */
-const neverShown = { of: () => undefined, settle: () => undefined, isIdle: false }
+const neverShown = { of: () => undefined, settle: () => undefined, areKept: true }
 
 const flags = ['--server-addr=http://127.0.0.1:1', '--node-name=edge-1']
 

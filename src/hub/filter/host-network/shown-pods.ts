@@ -16,6 +16,8 @@ export const mostPods = 4096
 export interface ShownPodsOptions {
   /** The cached pods: all that the kubelet can have got before the file was begun. */
   readonly cached: () => Iterable<ShownPod>
+  /** Called once there is a file, from which on the filter acts in every mode. */
+  readonly onKept: () => void
   /** Called where a write fails that no caller awaits. */
   readonly onFailure: (cause: unknown) => void
 }
@@ -36,7 +38,6 @@ export class ShownPods implements AsyncDisposable {
   /** The uids that the cache had at the last check. */
   #cached: ReadonlySet<string> = new Set()
   #kept: boolean
-  #rests = false
 
   constructor(file: string, options: ShownPodsOptions) {
     const read = podsIn(file)
@@ -51,11 +52,6 @@ export class ShownPods implements AsyncDisposable {
     return this.#kept
   }
 
-  /** Whether no pod is propagated, so that in mode off the filter need not act. */
-  get isIdle(): boolean {
-    return this.#rests && !this.#kept
-  }
-
   of(uid: string): Shown | undefined {
     return this.#pods.get(uid)
   }
@@ -66,11 +62,6 @@ export class ShownPods implements AsyncDisposable {
    */
   keep(): void {
     if (this.#begin()) this.#write().catch(this.#options.onFailure)
-  }
-
-  /** The pods of the node are known, and none is propagated. */
-  rest(): void {
-    this.#rests = true
   }
 
   /**
@@ -101,6 +92,7 @@ export class ShownPods implements AsyncDisposable {
     if (this.#kept) return false
     this.#kept = true
     for (const pod of this.#options.cached()) this.#add(pod)
+    this.#options.onKept()
     return true
   }
 

@@ -18,6 +18,7 @@ function place(t: Test) {
     open: (cached: readonly ShownPod[] = []): ShownPods => {
       const kept = new ShownPods(file, {
         cached: () => cached,
+        onKept: () => undefined,
         onFailure: (cause) => failures.push(cause),
       })
       t.teardown(() => kept[Symbol.asyncDispose]())
@@ -93,16 +94,6 @@ void t.test('a file without pods is one, too', async (t) => {
   await first[Symbol.asyncDispose]()
   t.strictSame(written(), [])
   t.ok(open().areKept)
-})
-
-void t.test('once none is propagated it is idle, until the file is begun', async (t) => {
-  const { open } = place(t)
-  const kept = open()
-  t.notOk(kept.isIdle)
-  kept.rest()
-  t.ok(kept.isIdle)
-  kept.keep()
-  t.notOk(kept.isIdle)
 })
 
 void t.test('a malformed file counts as none', async (t) => {
