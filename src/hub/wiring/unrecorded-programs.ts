@@ -24,7 +24,7 @@ export class UnrecordedPrograms {
     this.#names.add(component)
     this.#log.info(
       { component, resource: qualifiedResource(info.gvr) },
-      "what this program reads with the node's credentials is not recorded, and is answered 503 offline: --cache-components names those that are",
+      "what this program reads with the node's credentials is not recorded, and is answered 503 without the cloud; --cache-components names those that are recorded",
     )
   }
 }
