@@ -1,6 +1,6 @@
 import dns, { type LookupAddress } from 'node:dns'
 import { connect, isIP, type Socket } from 'node:net'
-import { after } from '../../base/clock.ts'
+import { after, within } from '../../base/clock.ts'
 import { ConnectTimeout } from './wire-error.ts'
 
 /** TCP keep-alive, below the time after which NATs drop an idle connection (a minute and more). */
@@ -43,11 +43,10 @@ function addressesOf({ host, limitMs }: TcpOptions): Promise<readonly LookupAddr
   const last = known.get(host)
   const found = lookUp(host)
   if (!last) return found
-  const late = Promise.withResolvers<readonly LookupAddress[]>()
-  const patience = after(Math.min(staleMs, limitMs / 2), () => late.resolve(last))
-  return Promise.race([found.catch(() => last), late.promise]).finally(() =>
-    patience[Symbol.dispose](),
-  )
+  return within(
+    Math.min(staleMs, limitMs / 2),
+    found.catch(() => last),
+  ).then((addresses) => addresses ?? last)
 }
 
 interface TcpOptions {
@@ -64,22 +63,20 @@ interface TcpOptions {
  */
 export async function tcpConnection(options: TcpOptions): Promise<Socket> {
   const { host, port, limitMs } = options
-  const timeout = (what: 'connection to' | 'address of'): Error =>
-    new ConnectTimeout(`${host}:${port}`, what, limitMs)
-  const addresses = await inTime(addressesOf(options), limitMs, () => timeout('address of'))
-  const attempts = new Attempts(addresses, options)
+  const inTime = async <T>(
+    what: 'connection to' | 'address of',
+    coming: Promise<T>,
+  ): Promise<T> => {
+    const come = await within(limitMs, coming)
+    if (come === undefined) throw new ConnectTimeout(`${host}:${port}`, what, limitMs)
+    return come
+  }
+  const attempts = new Attempts(await inTime('address of', addressesOf(options)), options)
   try {
-    return await inTime(attempts.first, limitMs, () => timeout('connection to'))
+    return await inTime('connection to', attempts.first)
   } finally {
     attempts.end()
   }
-}
-
-/** Rejects with the error of `late` after `ms`. */
-async function inTime<T>(coming: Promise<T>, ms: number, late: () => Error): Promise<T> {
-  const expired = Promise.withResolvers<never>()
-  using _patience = after(ms, () => expired.reject(late()))
-  return await Promise.race([coming, expired.promise])
 }
 
 /** The attempts to connect to the addresses of a host. */
