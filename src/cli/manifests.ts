@@ -158,13 +158,18 @@ export const manifests: Command = {
 `,
   completions: () => ({
     flags: Object.fromEntries(
-      Object.entries(flags).map(([name, { type }]) => [
-        name,
-        {
-          type: { placeholder: valuesOf[name] ?? 'VALUE', ...(type === 'boolean' && { bare: '' }) },
-          help: '',
-        },
-      ]),
+      Object.entries(flags)
+        .filter(([name]) => !Object.hasOwn(formerFlags, name))
+        .map(([name, { type }]) => [
+          name,
+          {
+            type: {
+              placeholder: valuesOf[name] ?? 'VALUE',
+              ...(type === 'boolean' && { bare: '' }),
+            },
+            help: '',
+          },
+        ]),
     ),
   }),
   async run(argv, terminal) {
@@ -172,18 +177,20 @@ export const manifests: Command = {
     const part = parts.find((part) => part === values.part)
     if (mistakes.length > 0 || part === undefined) return refuse(terminal, 'manifests', mistakes)
     terminal.out(manifest(part, values, adoptFlags))
-    if (values['offline-authorization'] !== undefined) terminal.err(formerFlagNote)
-    if (values.admission !== undefined) terminal.err(admissionNote)
+    // On standard error: it is visible if standard output is piped into kubectl.
+    for (const name of ['admission', 'offline-authorization'] as const)
+      if (values[name] !== undefined)
+        terminal.err(`nodehub manifests: --${name} has no effect any more: ${formerFlags[name]}\n`)
     return 0
   },
 }
 
-// On standard error: it is visible if standard output is piped into kubectl.
-const admissionNote =
-  'nodehub manifests: --admission has no effect any more: webhooks admit nodes and pods; docs/cluster.md says which policies of 0.2.0 to delete\n'
-
-const formerFlagNote =
-  'nodehub manifests: --offline-authorization has no effect any more: hubs read no Roles and bindings\n'
+/** Flags of 0.2.0 that are accepted for one release, and why each has no effect. */
+const formerFlags = {
+  admission:
+    'webhooks admit nodes and pods; docs/cluster.md says which policies of 0.2.0 to delete',
+  'offline-authorization': 'hubs read no Roles and bindings',
+}
 
 type FlagValues = ReturnType<typeof parsed>['values']
 
