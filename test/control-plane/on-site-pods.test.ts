@@ -10,7 +10,7 @@ import {
 } from '../kit/control-plane.ts'
 import { noKubelet, startKubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
-import { comparedKubectls } from './kubectl/find.ts'
+import { comparedKubectls, discoversSince } from './kubectl/find.ts'
 import { withoutStaleness } from './kubectl/mask.ts'
 import { Session } from './kubectl/session.ts'
 import { type Heard, talk, talker, talkerName } from './kubectl/story.ts'
@@ -21,9 +21,11 @@ import { nodeReady, podRunning } from './seen.ts'
 
 t.setTimeout(600_000)
 
-const kubectls = comparedKubectls()
+const kubectls = comparedKubectls(discoversSince)
 const skip =
-  noControlPlane() ?? noKubelet() ?? (kubectls.length === 0 ? 'no kubectl on PATH' : false)
+  noControlPlane() ??
+  noKubelet() ??
+  (kubectls.length === 0 ? `no kubectl since ${discoversSince}` : false)
 const nodeName = 'edge-1'
 
 /** The kubectl commands that the page for technicians has, for the talker. */

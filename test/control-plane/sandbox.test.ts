@@ -154,7 +154,6 @@ const requests: readonly (readonly [path: string, request?: ClientRequest])[] = 
   // Leases may be created by an update, and want a version after that.
   [`${leases}/n1`, write('PUT', lease({ name: 'n1' }, 40))],
   [`${leases}/n1`, write('PUT', lease({ name: 'n1' }, 41))],
-  [leases, { headers: table }],
   // Pods and their end.
   [pods, write('POST', pod('p1'))],
   [
