@@ -10,7 +10,8 @@ import { plainNode } from '../../test/kit/cluster/plain-node.ts'
 import { openWorkspace, type Workspace } from '../../test/kit/cluster/workspace.ts'
 import { freePort } from '../../test/kit/free-port.ts'
 import { checkout, ensureBuilt } from '../build.ts'
-import { builtHub, installedEnvironment } from '../peers/hub.ts'
+import { mallocSettings } from '../../src/cli/malloc.ts'
+import { builtHub } from '../peers/hub.ts'
 import { Lifetime } from '../lifetime.ts'
 import type { Target } from '../load/target.ts'
 import { machine } from '../machine.ts'
@@ -67,7 +68,7 @@ async function startHub(
         '--enable-dummy-if=false',
       ),
     ),
-    env: installedEnvironment,
+    env: mallocSettings,
     ready: async () => (await ops.get('/readyz')).status === 200,
   })
   await daemon.start()

@@ -4,6 +4,7 @@ import { Daemon } from '../../test/kit/cluster/daemon.ts'
 import { until } from '../../test/kit/until.ts'
 import { freePort } from '../../test/kit/free-port.ts'
 import type { Workspace } from '../../test/kit/cluster/workspace.ts'
+import { mallocSettings } from '../../src/cli/malloc.ts'
 import type { Target } from '../load/target.ts'
 import { nodeName, type Upstream } from '../upstream/upstream.ts'
 import type { Peer, RunningPeer } from './peer.ts'
@@ -17,9 +18,6 @@ export const hub = (module: string, name: 'hub' | 'against' = 'hub'): Peer => ({
   missing: () => undefined,
   start: (upstream, workspace) => startHub(upstream, workspace, { name, module, peer: name }),
 })
-
-/** What its image and its unit of systemd have in the environment. */
-export const installedEnvironment = { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '65536' }
 
 export interface HubOptions {
   /** Where it keeps what it has: two of one name share a store, and may not run side by side. */
@@ -71,7 +69,7 @@ export async function hubDaemon(
       '--enable-dummy-if=false',
       ...flags,
     ],
-    env: { ...installedEnvironment, ...env },
+    env: { ...mallocSettings, ...env },
     ready: () => (ready === 'online' ? says('nodehub_online 1') : Promise.resolve(true)),
     seconds: 120,
   })

@@ -9,6 +9,7 @@ import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
 import { endProcess, killLater } from './end-process.ts'
 import { otherSources, flagHelp } from './flag-help.ts'
+import { ensureMallocSettings } from './malloc.ts'
 import { alsoTo, createLog, recentLogBounds, standardError } from './log.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { superviseHub } from './supervise.ts'
@@ -34,6 +35,7 @@ ${otherSources}`,
       return 0
     }
     const sources = processSources(argv)
+    ensureMallocSettings(sources.env)
     const result = await readWithFilters(sources)
     if ('mistakes' in result) return refuse(terminal, 'start', result.mistakes)
     process.umask(0o077) // no other user may read keys and cached Secrets, from the first byte

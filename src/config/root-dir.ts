@@ -14,7 +14,7 @@ export const obtainedFiles = (rootDir: string) => ({
   token: join(rootDir, 'pki', 'join-token'),
 })
 
-type Environment = Readonly<Record<string, string | undefined>>
+export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
  * The root directory, before the modules that read a configuration are loaded. `undefined` where

@@ -1,0 +1,57 @@
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { mallocSettings } from '../../src/cli/malloc.ts'
+import { systemdUnits } from '../../src/node/join/systemd-units.ts'
+import { usualPorts } from '../../src/node/join/static-pod.ts'
+import { Client } from '../kit/client.ts'
+import { freePort } from '../kit/free-port.ts'
+import { nodehubProgram } from '../kit/hub-programs.ts'
+import { rootFolder } from '../kit/root-folder.ts'
+import { until } from '../kit/until.ts'
+
+const lines = Object.entries(mallocSettings).map((each) => each.join('='))
+
+void t.test('a hub has malloc’s settings, however it is started', async (t) => {
+  const opsPort = await freePort()
+  const hub = spawn(
+    process.execPath,
+    [
+      '--disable-sigusr1',
+      nodehubProgram,
+      'start',
+      '--server-addr=http://127.0.0.1:1',
+      '--node-name=edge-1',
+      `--proxy-port=${await freePort()}`,
+      `--proxy-secure-port=${await freePort()}`,
+      `--serve-port=${opsPort}`,
+      `--root-dir=${rootFolder(t)}`,
+      '--enable-dummy-if=false',
+    ],
+    { env: {}, stdio: 'ignore' },
+  )
+  t.teardown(() => hub.kill('SIGKILL'))
+  const ops = new Client({ url: `http://127.0.0.1:${opsPort}`, component: 'prober' })
+  await until('the hub to live', async () => {
+    const { status } = await ops.get('/livez').catch(() => ({ status: 0 }))
+    return status === 200
+  })
+  const environment = readFileSync(`/proc/${hub.pid}/environ`, 'utf8').split('\0')
+  t.strictSame(environment.filter((each) => each.startsWith('MALLOC_')).toSorted(), lines)
+  const command = readFileSync(`/proc/${hub.pid}/cmdline`, 'utf8').split('\0')
+  t.strictSame(command.slice(1, 4), ['--disable-sigusr1', nodehubProgram, 'start'])
+})
+
+void t.test('the image and the unit have malloc’s settings, which saves a second start', (t) => {
+  const dockerfile = readFileSync(join(import.meta.dirname, '../../Dockerfile'), 'utf8')
+  const { 'nodehub.service': unit } = systemdUnits({
+    args: ['start'],
+    rootDir: '/var/lib/nodehub',
+    ports: usualPorts,
+    nodeName: 'edge-1',
+    runtime: '/usr/bin/node',
+  })
+  for (const text of [dockerfile, unit]) t.match(text, lines.join(' '))
+  t.end()
+})
