@@ -10,6 +10,7 @@ import type { Credentials } from '../config/credentials.ts'
 import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
 import type { SettingsReport } from '../config/settings-in-force.ts'
 import { PodReferencesByVersion } from './boot/pod-references.ts'
+import { RefusedReads } from './boot/refused-reads.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { ChainStateHistory } from './filter/chain-state-history.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
@@ -130,6 +131,7 @@ export async function startHub(
   const counts = new AnswerCounts()
   const requests = new RecentRequests()
   const watches = new OpenWatches()
+  const refused = new RefusedReads()
   const tracer = parts.use(await tracerOf(config, metrics, log))
   inOwnFolder('--root-dir', config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
 
@@ -284,6 +286,7 @@ export async function startHub(
       store,
       access,
       references,
+      refused: () => refused.all.filter(({ component }) => recorded.has(component)),
       cloud,
       dispatch,
       metrics,
@@ -320,6 +323,7 @@ export async function startHub(
     shown,
     stopping: stopping.signal,
     watches,
+    refused,
     tracer,
     metrics,
     log,

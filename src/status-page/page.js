@@ -482,6 +482,12 @@ function bootSentence(boot) {
       { class: 'good' },
       `● The node and its ${all} pods would come back without a link.`,
     )
+  if (boot.node.unread)
+    return element(
+      'p',
+      { class: 'quiet' },
+      '○ Nothing is recorded yet: the kubelet has not read its node and its pods through the hub.',
+    )
   const words = boot.node.ready
     ? `▲ ${boot.waiting} of ${all} pods would not come back without a link.`
     : '▲ The node would not come back without a link.'

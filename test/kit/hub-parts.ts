@@ -22,6 +22,7 @@ import { TokenVerdicts } from '../../src/hub/identity/token-verdicts.ts'
 import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import type { FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
+import { RefusedReads } from '../../src/hub/boot/refused-reads.ts'
 import { OpenWatches } from '../../src/hub/pipeline/open-watches.ts'
 import { pipeline, type EnsureInputs } from '../../src/hub/pipeline/pipeline.ts'
 import { clientForward } from '../../src/hub/pipeline/client-forward.ts'
@@ -250,6 +251,7 @@ export async function startHubParts(
     onUnexpected: () => undefined,
     onAnswer: () => undefined,
     watches: new OpenWatches(),
+    refused: new RefusedReads(),
     tracer: undefined,
   })
   const listener = await listen({

@@ -20,7 +20,13 @@ import {
 } from '../kit/bootable.ts'
 import { at, objectOf } from '../kit/client.ts'
 import { configMaps, nodeName, pods, podsOfNode, secrets, serviceAccounts } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHubOptions } from '../kit/hub.ts'
+import {
+  startCloud,
+  startTestHub,
+  type CloudServer,
+  type TestHub,
+  type TestHubOptions,
+} from '../kit/hub.ts'
 import { setClock } from '../kit/set-clock.ts'
 import { until } from '../kit/until.ts'
 
@@ -78,6 +84,123 @@ void t.test('a pod whose secret was never requested is named with it', async (t)
   t.equal(await hub.metric('nodehub_boot_ready'), 1)
   t.equal(await hub.metric('nodehub_boot_pods_not_ready{reason="missing"}'), 0)
   t.strictSame(askedByTheHub(cloud), [], 'as configured, the hub requests nothing')
+})
+
+async function lastVerdictAt(hub: TestHub): Promise<string> {
+  const { body } = await hub.ops.get('/inspect/status')
+  return at(JSON.parse(body.toString()) as JsonObject, 'boot', 'at') as string
+}
+
+const watchList = {
+  sendInitialEvents: 'true',
+  resourceVersionMatch: 'NotOlderThan',
+  allowWatchBookmarks: 'true',
+}
+
+const slicesPath = '/apis/discovery.k8s.io/v1/endpointslices'
+
+void t.test(
+  'while a component is refused what it reads, the node would not come back',
+  async (t) => {
+    const cloud = await startCloud(t)
+    addCsiNode(cloud)
+    const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+    await startUp(kubeletOf(hub))
+    t.equal((await verdictOf(hub)).ready, true)
+    await cloud.unplug()
+    await hub.offline()
+    const proxy = hub.as('kube-proxy')
+    t.equal((await proxy.get(slicesPath)).status, 503)
+    const verdict = await verdictOf(hub)
+    t.strictSame(problemsIn(verdict), ['node: refused endpointslices.discovery.k8s.io'])
+    t.match(verdict.node.problems[0]?.message, /^kube-proxy /)
+    t.equal(await hub.metric('nodehub_boot_ready'), 0)
+    const { body } = await hub.hub.metrics.exposition()
+    t.notMatch(body, 'nodehub_boot_pods_not_ready{reason="refused"}', 'no pod is concerned')
+    const readyz = (await hub.ops.get('/readyz?verbose')).body.toString()
+    t.match(readyz, '[ ]boot the node would not come back without a link')
+
+    await cloud.plug()
+    await hub.online()
+    const { resourceVersion } = await proxy.list(`${slicesPath}?labelSelector=app`)
+    t.ok(resourceVersion)
+    t.equal((await verdictOf(hub)).ready, false, 'another list is not the one that was refused')
+    const watch = await proxy.watch(slicesPath, watchList)
+    t.equal(watch.status, 200)
+    // A watch answers as a list does.
+    await verdictUntil(hub, ({ ready }) => ready)
+    watch.hangUp()
+  },
+)
+
+void t.test(
+  'what a person or an unrecorded program is refused is no part of the verdict',
+  async (t) => {
+    const cloud = await startCloud(t)
+    addCsiNode(cloud)
+    const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+    await startUp(kubeletOf(hub))
+    await cloud.unplug()
+    await hub.offline()
+    for (const program of ['kubectl', 'curl']) {
+      t.equal((await hub.as(program).get(slicesPath)).status, 503)
+    }
+    t.strictSame(problemsIn(await verdictOf(hub)), [])
+  },
+)
+
+void t.test('an object that the kubelet is refused counts once, for its pod', async (t) => {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  cloud.sandbox.create(pods, podWith('press', secretSource))
+  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  await startUp(kubeletOf(hub))
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await kubeletOf(hub).get(`${secretPath}?${named('password')}`)).status, 503)
+  t.strictSame(problemsIn(await verdictOf(hub)), ['press: missing secrets password'])
+})
+
+void t.test('a refusal that is not repeated is forgotten', async (t) => {
+  const clock = setClock(t)
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  await startUp(kubeletOf(hub))
+  await cloud.unplug()
+  await hub.offline()
+  await hub.as('kube-proxy').get(slicesPath)
+  t.equal((await verdictOf(hub)).ready, false)
+  clock.forward(15 * 60_000)
+  t.equal((await verdictOf(hub)).ready, true)
+})
+
+void t.test('a fresh hub warns of nothing before the kubelet has read anything', async (t) => {
+  const clock = setClock(t)
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  cloud.sandbox.create(pods, podWith('press', secretSource))
+  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  await hub.online()
+  const judged = async (): Promise<void> => {
+    const before = Date.parse((await verdictOf(hub)).at)
+    await until('the next millisecond', () => Date.now() > before)
+    clock.forward(10_000)
+    await until('a verdict', async () => Date.parse(await lastVerdictAt(hub)) > before)
+  }
+  const said = (level: string): string[] =>
+    hub.lines.filter(
+      (line) => line.includes(`"level":"${level}"`) && line.includes('without a link'),
+    )
+  for (let times = 0; times < 3; times++) await judged()
+  t.strictSame(said('warn'), [])
+  const readyz = (await hub.ops.get('/readyz?verbose')).body.toString()
+  t.match(readyz, '[ ]boot nothing is recorded yet')
+  await startUp(kubeletOf(hub))
+  await judged()
+  t.strictSame(said('warn'), [], 'what the kubelet is about to read may still be missing')
+  await judged()
+  t.equal(said('warn').length, 1)
 })
 
 void t.test('the boot verdict is renewed every 10 seconds by itself', async (t) => {

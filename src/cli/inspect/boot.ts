@@ -19,7 +19,9 @@ function bootTable({ ready, node, pods, tokensUntil }: BootVerdict): string {
     ? `Node ${node.name} and its pods (${pods.length}) would come back without a link.`
     : node.ready
       ? `Node ${node.name} would come back without a link; ${waiting.length} of its ${pods.length} pods would not.`
-      : `Node ${node.name} would not come back without a link.`
+      : node.unread
+        ? `Nothing of node ${node.name} is recorded yet: its kubelet has not read its node and its pods through the hub.`
+        : `Node ${node.name} would not come back without a link.`
   const until =
     tokensUntil === undefined ? '' : `The first token of a pod expires at ${tokensUntil}.\n`
   const rows = [

@@ -11,15 +11,16 @@ import { tokenResource, tokenName } from '../store/token-name.ts'
 import { podsOf, type KubeletCache, type CollectionQuery } from './kubelet-cache.ts'
 import { bootPods, type NodeRecords } from './node-dependencies.ts'
 import { isSettled, type PodDependencies, type ResolvedReference } from './pod-dependencies.ts'
+import type { RefusedRead } from './refused-reads.ts'
 import type { ObjectReference, TokenReference } from './references.ts'
 
 /**
- * Why an object would be missing after a power cut. `missing`: it was never read; `absent`: an API
- * server has answered that it does not exist; `damaged`: it is stored and cannot be read;
- * `forbidden`: the API server does not let the node read it; `expired`: a token has; `unbound`: a
- * claim has no volume; `unattached`: a volume is not attached to the node.
+ * Why an object that a pod needs would be missing after a power cut. `missing`: it was never read;
+ * `absent`: an API server has answered that it does not exist; `damaged`: it is stored and cannot
+ * be read; `forbidden`: the API server does not let the node read it; `expired`: a token has;
+ * `unbound`: a claim has no volume; `unattached`: a volume is not attached to the node.
  */
-export const reasons = [
+export const podReasons = [
   'missing',
   'absent',
   'damaged',
@@ -29,7 +30,8 @@ export const reasons = [
   'unattached',
 ] as const
 
-export type Reason = (typeof reasons)[number]
+/** Besides, of a node: `refused`: a component was answered 503 instead of it, and not since. */
+export type Reason = (typeof podReasons)[number] | 'refused'
 
 /** One reason against a boot. It names objects and shows nothing of their contents. */
 export interface Problem {
@@ -65,6 +67,8 @@ export interface PodVerdict {
 export interface NodeVerdict {
   readonly name: string
   readonly ready: boolean
+  /** The kubelet has read neither its node nor its pods yet: the hub has nothing to record. */
+  readonly unread: boolean
   readonly problems: readonly Problem[]
 }
 
@@ -94,13 +98,16 @@ export interface VerdictInputs extends NodeRecords {
   readonly lastRefresh: (of: ObjectReference) => RefreshResult | undefined
   /** Objects confirmed before this are stale; 0 while no API server is reachable. */
   readonly oldBefore: number
+  /** The reads that the node's components are refused at present. */
+  readonly refused: readonly RefusedRead[]
 }
 
 /**
  * Decides by the store alone which objects a kubelet that starts now would find offline (k/k
  * pkg/kubelet: node, pods, services, drivers and runtime classes before any pod; then, for each
  * pod, all that it refers to). Goes through the pods in slices of time, each pod by the store's
- * content at that moment.
+ * content at that moment. What the other components of the node need is not known beforehand:
+ * each counts while it is refused what it reads.
  */
 export async function bootVerdict(inputs: VerdictInputs): Promise<BootVerdict> {
   const slices = new TimeSlices()
@@ -122,7 +129,11 @@ export async function bootVerdict(inputs: VerdictInputs): Promise<BootVerdict> {
     if (!(cause instanceof StoreFailure)) throw cause
     problems.push(problem('damaged', listOf(resources.pods), 'the list of pods cannot be read'))
   }
-  const node = { name: inputs.nodeName, ready: problems.length === 0, problems }
+  const unread = inputs.refused.length === 0 && isUnread(inputs)
+  problems.push(
+    ...refusedProblems(inputs.refused, [...problems, ...pods.flatMap((pod) => pod.problems)]),
+  )
+  const node = { name: inputs.nodeName, ready: problems.length === 0, unread, problems }
   return {
     ready: node.ready && pods.every(({ ready }) => ready),
     at: time(inputs.now),
@@ -139,9 +150,15 @@ export const unknownVerdict = (name: string, now: number): BootVerdict => ({
   node: {
     name,
     ready: false,
+    unread: false,
     problems: [problem('damaged', listOf(resources.pods), 'the cache cannot be read')],
   },
   pods: [],
+})
+
+const ownNode = (nodeName: string): CollectionQuery => ({
+  gvr: resources.nodes,
+  fieldSelector: `metadata.name=${nodeName}`,
 })
 
 /**
@@ -152,7 +169,7 @@ const nodeLists = (
   nodeName: string,
 ): readonly { queries: readonly CollectionQuery[]; without: string }[] => [
   {
-    queries: [{ gvr: resources.nodes, fieldSelector: `metadata.name=${nodeName}` }],
+    queries: [ownNode(nodeName)],
     without: 'the kubelet lists its pods only once it knows its node',
   },
   { queries: [podsOf(nodeName)], without: 'the kubelet starts no pod of the API server' },
@@ -198,6 +215,25 @@ function problemsOfNode({ cache, nodeName }: VerdictInputs): Problem[] {
   }
   return problems
 }
+
+const isUnread = ({ cache, nodeName }: VerdictInputs): boolean =>
+  !isKnown(ownNode(nodeName), cache) && !isKnown(podsOf(nodeName), cache)
+
+/** Without what the verdict already misses in the cache. */
+const refusedProblems = (
+  refused: readonly RefusedRead[],
+  missed: readonly Problem[],
+): readonly Problem[] =>
+  refused
+    .filter((read) => !missed.some((each) => isSame(each, read)))
+    .map(({ component, ...what }) => ({
+      reason: 'refused',
+      ...what,
+      message: `${component} was answered 503, and has not got it since`,
+    }))
+
+const isSame = (one: Problem, { resource, namespace, name }: RefusedRead): boolean =>
+  one.resource === resource && one.namespace === namespace && one.name === name
 
 function malformedPod({ namespace, name }: ApiObject): PodVerdict {
   const pod = { gvr: resources.pods, namespace, name }

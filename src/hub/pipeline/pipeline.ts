@@ -19,6 +19,7 @@ import { SlowWatches } from './slow-watches.ts'
 import { priorityLevels, PriorityShares } from './priority-levels.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
 import type { OpenWatches } from './open-watches.ts'
+import type { RefusedReads } from '../boot/refused-reads.ts'
 import { withSpan } from './request-span.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
@@ -51,6 +52,7 @@ interface PipelineParts {
   readonly onUnexpected: OnUnexpected
   readonly onAnswer: OnAnswer
   readonly watches: OpenWatches
+  readonly refused: RefusedReads
   /** Absent: no traces are recorded. */
   readonly tracer: Tracer | undefined
 }

@@ -17,6 +17,7 @@ import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { TrafficLabels } from '../../metrics/traffic.ts'
 import type { Forward } from '../upstream/forward.ts'
+import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { OpenWatches } from './open-watches.ts'
 
 /** One answer, for logs: neither its query nor its headers, which may hold secrets. */
@@ -55,14 +56,15 @@ export type OnAnswer = (line: AnswerLine, detail: AnswerDetail) => void
 interface TraceParts {
   readonly metrics: HubMetrics
   readonly watches: OpenWatches
+  readonly refused: Pick<RefusedReads, 'answered'>
   readonly onAnswer: OnAnswer
 }
 
 /**
  * Counts and times each request by verb, resource, component and source, and lists watches while
- * they are open.
+ * they are open, and reads that the hub refuses.
  */
-export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
+export function withTrace({ metrics, watches, refused, onAnswer }: TraceParts) {
   return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     async (exchange) => {
       const began = elapsed()
@@ -81,6 +83,7 @@ export function withTrace({ metrics, watches, onAnswer }: TraceParts) {
       })
       const reply = await next(exchange)
       watch?.answeredBy(reply.from)
+      refused.answered(exchange, reply)
       let code = 0
       let sentBytes = 0
       if (reply.kind === 'body') sentBytes = reply.body.byteLength

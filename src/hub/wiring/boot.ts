@@ -14,8 +14,10 @@ import { onSiteDocuments } from '../boot/on-site-documents.ts'
 import type { PodReferencesByVersion } from '../boot/pod-references.ts'
 import { RecordedSchemas } from '../boot/recorded-schemas.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
-import { bootVerdict, reasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
+import type { RefusedRead } from '../boot/refused-reads.ts'
+import { bootVerdict, podReasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
 import type { AccessReviews } from '../cache/shared/access-reviews.ts'
+import { isForPerson } from '../answers/staleness.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
@@ -36,12 +38,19 @@ interface BootDependencies {
   readonly store: ObjectStore
   readonly access: AccessReviews
   readonly references: PodReferencesByVersion
+  /** The reads that recorded components are refused at present. */
+  readonly refused: () => readonly RefusedRead[]
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
   readonly metrics: HubMetrics
   readonly log: Logger
 }
+
+type Outcome = 'ready' | 'unread' | 'not ready'
+
+const unreadText =
+  'nothing is recorded yet: the kubelet has not read its node and its pods through the hub'
 
 /** How often the hub makes a boot verdict for the log and the node's condition. */
 export const judgeIntervalMs = 10_000
@@ -63,7 +72,9 @@ export class Boot implements Disposable {
   /** The last boot verdict. */
   #verdict: BootVerdict | undefined
   #isJudging = false
-  #ready: boolean | undefined
+  /** Of the last verdict, and of the last one in the log. */
+  #outcome: Outcome | undefined
+  #logged: Outcome | undefined
   #written: Condition | undefined
   #writing = false
   /** By the clock of `elapsed`: the node's own may be set back by years. */
@@ -102,7 +113,7 @@ export class Boot implements Disposable {
    * not ready.
    */
   async verdict(): Promise<BootVerdict> {
-    const { nodeName, live, references, cloud, metrics, log } = this.#dependencies
+    const { nodeName, live, references, refused, cloud, metrics, log } = this.#dependencies
     const { boot } = live()
     const present = now()
     // Offline all records grow old, and no refresh is possible.
@@ -115,6 +126,8 @@ export class Boot implements Disposable {
         references,
         lastRefresh: (of) => this.#refresher.lastResult(of),
         oldBefore: refreshes ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
+        // A person's kubectl is no part of the node.
+        refused: refused().filter((each) => !isForPerson(each)),
       })
     } catch (err) {
       if (!this.#closing.signal.aborted) log.error({ err }, 'cannot make the boot verdict')
@@ -135,6 +148,7 @@ export class Boot implements Disposable {
     const { ready, pods, node: self } = this.#verdict
     if (ready)
       return `[+]boot the node and its pods (${pods.length}) would come back without a link`
+    if (self.unread) return `[ ]boot ${unreadText}`
     const missed = pods.filter((pod) => !pod.ready).length
     const what = self.ready ? `${missed} of ${pods.length} pods` : 'the node'
     return `[ ]boot ${what} would not come back without a link: see nodehub inspect boot`
@@ -180,18 +194,25 @@ export class Boot implements Disposable {
   async #judge(): Promise<void> {
     if (this.#isJudging) return
     this.#isJudging = true
-    const { log } = this.#dependencies
     const verdict = await this.verdict()
     this.#isJudging = false
     if (this.#closing.signal.aborted) return
-    if (verdict.ready !== this.#ready) {
-      this.#ready = verdict.ready
-      const waiting = verdict.pods.filter(({ ready }) => !ready).length
-      const counts = { pods: verdict.pods.length, waiting }
-      if (verdict.ready) log.info(counts, 'the node would come back without a link')
-      else log.warn(counts, 'the node would not come back without a link: see nodehub inspect boot')
-    }
+    this.#logChange(verdict)
     void this.#writeCondition(verdict)
+  }
+
+  /** A change is logged once two verdicts have it: a new pod's objects take a moment. */
+  #logChange({ ready, node, pods }: BootVerdict): void {
+    const { log } = this.#dependencies
+    const outcome = ready ? 'ready' : node.unread ? 'unread' : 'not ready'
+    const isSettled = outcome === this.#outcome
+    this.#outcome = outcome
+    if (!isSettled || outcome === this.#logged) return
+    this.#logged = outcome
+    const counts = { pods: pods.length, waiting: pods.filter((pod) => !pod.ready).length }
+    if (ready) log.info(counts, 'the node would come back without a link')
+    else if (node.unread) log.info(unreadText)
+    else log.warn(counts, 'the node would not come back without a link: see nodehub inspect boot')
   }
 
   async #writeCondition(verdict: BootVerdict): Promise<void> {
@@ -252,7 +273,7 @@ const judgeInterval = (refreshMs: number): number =>
 
 function showVerdict(metrics: HubMetrics, { ready, pods }: BootVerdict): void {
   metrics.bootReady.set(ready ? 1 : 0)
-  for (const reason of reasons) {
+  for (const reason of podReasons) {
     const concerned = pods.filter(({ problems }) => problems.some((each) => each.reason === reason))
     metrics.bootPodsNotReady.set({ reason }, concerned.length)
   }

@@ -33,6 +33,7 @@ import {
 import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { countingBytes, type OnAnswer } from '../pipeline/trace.ts'
 import type { OpenWatches } from '../pipeline/open-watches.ts'
+import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
@@ -253,6 +254,7 @@ interface ClientPathParts {
   readonly log: Logger
   readonly onAnswer: OnAnswer
   readonly watches: OpenWatches
+  readonly refused: RefusedReads
   readonly tracer: Tracer | undefined
 }
 
@@ -288,6 +290,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     onUnexpected: logUnexpected(log),
     onAnswer: parts.onAnswer,
     watches: parts.watches,
+    refused: parts.refused,
     tracer: parts.tracer,
   })
 }

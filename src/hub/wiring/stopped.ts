@@ -139,6 +139,7 @@ async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise
     lastRefresh: () => undefined,
     // No API server is reachable from here.
     oldBefore: 0,
+    refused: [],
   })
 }
 

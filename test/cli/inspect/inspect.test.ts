@@ -91,7 +91,7 @@ void t.test('boot reports a node that is not ready itself', async (t) => {
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const { code, out } = await run('boot', ...flagsFor(hub))
   t.equal(code, 1)
-  t.match(out, 'Node edge-1 would not come back without a link.')
+  t.match(out, 'Nothing of node edge-1 is recorded yet: its kubelet has not read')
   t.match(out, /^\(node\) +missing +pods +never listed, or unfit: /m)
 })
 

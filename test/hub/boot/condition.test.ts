@@ -26,6 +26,7 @@ const verdict = (pods: readonly PodVerdict[], nodeReady = true): BootVerdict => 
   node: {
     name: 'edge-1',
     ready: nodeReady,
+    unread: false,
     problems: nodeReady
       ? []
       : [{ reason: 'missing', resource: 'services', namespace: '', name: '', message: '' }],

@@ -48,7 +48,15 @@ async function judge(
   facts: Partial<VerdictInputs> = {},
 ): Promise<BootVerdict> {
   const references = new PodReferencesByVersion()
-  const inputs = { nodeName, cache, now, references, lastRefresh: () => undefined, oldBefore: 0 }
+  const inputs = {
+    nodeName,
+    cache,
+    now,
+    references,
+    lastRefresh: () => undefined,
+    oldBefore: 0,
+    refused: [],
+  }
   const verdict = await bootVerdict({ ...inputs, ...facts })
   // The store keeps the bodies of each.
   if (cache.open > 0) throw new Error(`${cache.open} collections are not let go of`)
@@ -110,7 +118,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.strictSame(await judge(bootable(encoding)), {
       ready: true,
       at: '2026-11-21T12:00:00.000Z',
-      node: { name: nodeName, ready: true, problems: [] },
+      node: { name: nodeName, ready: true, unread: false, problems: [] },
       pods: [],
     })
   })
