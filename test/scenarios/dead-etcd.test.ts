@@ -1,4 +1,5 @@
 import t from 'tap'
+import { podsOfNode } from '../kit/cloud.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 
 const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/edge-1'
@@ -53,3 +54,41 @@ void t.test('an API server that answers writes 504 comes after others', async (t
     ({ status } = await kubelet.send(lease, { method: 'PUT', body }))
   t.not(status, 504, 'the lease is renewed at the other one')
 })
+
+void t.test(
+  'alone and not ready, it is waited for only where the cache has no answer',
+  async (t) => {
+    const alone = await startCloud(t)
+    alone.addPods('a')
+    const hub = await startTestHub(t, { upstreams: [alone], config: { heartbeat } })
+    await hub.online()
+    const kubelet = hub.as('kubelet')
+    const recorded = await kubelet.list(podsOfNode)
+    const node = '/api/v1/nodes/edge-1'
+    const pod = '/api/v1/namespaces/default/pods/a'
+    const settings = '/api/v1/namespaces/default/configmaps'
+    for (const path of [node, pod, `${settings}?fieldSelector=metadata.name%3Dnone`])
+      t.equal((await kubelet.get(path)).status, 200)
+    const isRead = ({ path }: { path: string }): boolean => path.startsWith('/api')
+    const neverRead = '/api/v1/services'
+    const waiting = await (async () => {
+      using _readyz = alone.sandbox.faults.fail(500, ({ path }) => path === '/readyz')
+      using _hung = alone.sandbox.faults.freeze(isRead)
+      const unrecorded = kubelet.get(neverRead)
+      const list = await kubelet.list(podsOfNode)
+      t.strictSame([list.names, list.resourceVersion], [recorded.names, recorded.resourceVersion])
+      for (const path of [node, pod]) t.equal((await kubelet.get(path)).status, 200)
+      t.equal((await kubelet.get(`${settings}/none`)).status, 404)
+      t.equal(hub.answers.filter(({ source }) => source === 'cache').length, 3)
+      t.notOk(
+        hub.answers.some(({ path }) => path === neverRead),
+        'it waits',
+      )
+      return unrecorded
+    })()
+    t.equal(waiting.status, 200, 'as it would without a hub')
+    const before = alone.sandbox.requests.filter(isRead).length
+    t.equal((await kubelet.get(node)).status, 200)
+    t.equal(alone.sandbox.requests.filter(isRead).length, before + 1)
+  },
+)

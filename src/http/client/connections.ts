@@ -97,34 +97,43 @@ export class Connections implements AsyncDisposable {
   }
 
   /**
-   * Sends a GET over a new connection with the node's credentials, and resolves to its status. The
-   * lookup, TCP, the TLS handshake (twice as long) and the answer may each take `withinMs`, the
-   * answer of waking time, however slowly it arrives. Rejects where no head has arrived by then,
-   * with a message for the operator where TLS failed.
+   * Sends GETs over one new connection with the node's credentials, each once the one before was
+   * answered 200, and resolves to their statuses. The lookup, TCP, the TLS handshake (twice as
+   * long) and each answer may each take `withinMs`, the answer of waking time, however slowly it
+   * arrives. Rejects where no head of the first has arrived by then, with a message for the
+   * operator where TLS failed.
    */
-  async probe(origin: string, path: string, withinMs: number): Promise<number> {
+  async probe(
+    origin: string,
+    paths: readonly string[],
+    withinMs: number,
+  ): Promise<readonly (number | 'late' | 'broken')[]> {
     const { credentials } = this.#node
     const client = new undici.Client(origin, {
       ...http1Options,
       connect: dialer(credentials, 'http/1.1', withinMs),
     })
     const authorization = this.authorization('node')
-    let patience: Disposable | undefined
+    const headers = authorization === undefined ? {} : { authorization }
     const late = (): void => void client.destroy(new NoAnswerInTime(origin, withinMs))
+    const statuses: (number | 'late' | 'broken')[] = []
     try {
-      return await statusOf(
-        client,
-        {
-          method: 'GET',
-          path,
-          headers: authorization === undefined ? {} : { authorization },
-        },
-        () => (patience ??= afterAwake(withinMs, late)),
-      )
+      for (const path of paths) {
+        let patience: Disposable | undefined
+        const sent = (): void => void (patience ??= afterAwake(withinMs, late))
+        const status = await statusOf(client, { method: 'GET', path, headers }, sent)
+          .catch((cause: unknown) => {
+            if (statuses.length === 0) throw cause
+            return cause instanceof NoAnswerInTime ? 'late' : 'broken'
+          })
+          .finally(() => patience?.[Symbol.dispose]())
+        statuses.push(status)
+        if (status !== 200) break
+      }
+      return statuses
     } catch (cause) {
       throw await explainTlsFailure(cause, origin, credentials, withinMs)
     } finally {
-      patience?.[Symbol.dispose]()
       await client.destroy()
     }
   }

@@ -29,7 +29,7 @@ import {
   type ForwardOptions,
 } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
-import { changesNothing } from '../../api/request/request-info.ts'
+import { changesNothing, isObjectRead } from '../../api/request/request-info.ts'
 import {
   asNotOlderThan,
   consistentUrl,
@@ -68,7 +68,8 @@ export interface DispatchParts extends UpstreamPathParts {
  * have taken effect is answered 503. A request that only an API server can answer (see
  * `requiresUpstream`), or for which the cache is older than the caller's last observed version, is
  * sent once more if an API server answers a probe made for it; that second outcome stands, a 503
- * included.
+ * included. A list or get that no API server answers while none is ready, as over a dead etcd, is
+ * answered from the cache where that can: else it waits.
  *
  * Where API servers refuse the hub's own credentials, the cache answers the requests that use them,
  * as offline. Reads are still sent first: one that is accepted ends the refusal. Other requests are
@@ -186,25 +187,54 @@ function isContradicted(exchange: Exchange, { sharedRecords, store }: UpstreamPa
 
 const unansweredReason = 'no API server answered the request'
 
-async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
-  try {
-    return await forwardWithRetry(exchange, parts)
-  } catch (error) {
-    const failed = error instanceof Unreachable || error instanceof BrokenAnswer
-    if (!failed || exchange.signal.aborted) throw error
-    // An API server may have acted on a request that was sent: only a read can be answered again.
-    const sent = error instanceof BrokenAnswer || error.sent
-    if (sent && !changesNothing(exchange)) throw error
-    const kept = requiresUpstream(exchange) ? undefined : await fromCacheIfCurrent(exchange, parts)
-    if (!kept && (await parts.cloud.anyAnswers())) {
-      // A body that was partly read cannot be sent again.
-      if (isBodyConsumed(exchange)) throw error
-      return forwardWithRetry(exchange, parts)
+async function forwardOrFallBack(exchange: Exchange, given: DispatchParts): Promise<Reply> {
+  let kept: Reply | StatusError | undefined
+  const insteadOfWaiting = async (): Promise<boolean> => {
+    kept = await keptAnswer(exchange, given)
+    return kept !== undefined
+  }
+  const parts: DispatchParts = isPlainRead(exchange)
+    ? {
+        ...given,
+        forward: (wanted, options) => given.forward(wanted, { ...options, insteadOfWaiting }),
+      }
+    : given
+  for (let tries = 1; ; tries++) {
+    try {
+      return await forwardWithRetry(exchange, parts)
+    } catch (error) {
+      const failed = error instanceof Unreachable || error instanceof BrokenAnswer
+      if (!failed || exchange.signal.aborted) throw error
+      // An API server may have acted on a request that was sent: only a read can be answered again.
+      const sent = error instanceof BrokenAnswer || error.sent
+      if (sent && !changesNothing(exchange)) throw error
+      if (kept instanceof StatusError) throw kept
+      const reply =
+        kept ?? (requiresUpstream(exchange) ? undefined : await fromCacheIfCurrent(exchange, parts))
+      if (!reply && tries > 1) throw error
+      if (!reply && (await parts.cloud.anyAnswers())) {
+        // A body that was partly read cannot be sent again.
+        if (isBodyConsumed(exchange)) throw error
+        continue
+      }
+      parts.onDiverted()
+      return because(reply ?? (await fromCache(exchange, parts)), unansweredReason)
     }
-    parts.onDiverted()
-    return because(kept ?? (await fromCache(exchange, parts)), unansweredReason)
   }
 }
+
+/** Whether it is a get of an object or a list, which the cache may answer. */
+const isPlainRead = ({ method, info, upgrade }: Exchange): boolean =>
+  method === 'GET' && isObjectRead(info) && !upgrade
+
+/** What the cache knows, a 404 included; `undefined`: an API server may know more. */
+const keptAnswer = (
+  exchange: Exchange,
+  parts: DispatchParts,
+): Promise<Reply | StatusError | undefined> =>
+  fromCacheIfCurrent(exchange, parts).catch((error: unknown) =>
+    error instanceof StatusError && error.status.code === 404 ? error : undefined,
+  )
 
 /** Retries once where the answer to a read broke off while it was recorded. */
 async function forwardWithRetry(exchange: Exchange, parts: UpstreamPathParts): Promise<Reply> {

@@ -41,6 +41,11 @@ export class CredentialsRefused extends Error {
 export interface ForwardOptions {
   /** `ms`: from the request to the head of the answer, or to the failure. */
   readonly onOutcome: (origin: string, outcome: 'answered' | 'failed', ms: number) => void
+  /**
+   * Called now and then while no API server is ready, and the one that has the request does not
+   * answer it: whether to give it up there. It does not reject.
+   */
+  readonly insteadOfWaiting?: () => Promise<boolean>
 }
 
 /** Codes beside successes that an API server answers only after successful authentication. */
@@ -109,6 +114,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
           connections,
           repeatable,
           cloud,
+          options,
         )
         const isGateways = isOfGateway(reply)
         if (repeatable && isGateways) {
@@ -225,7 +231,7 @@ function attempts(candidates: readonly Upstream[], repeatable: boolean): readonl
  * probed on a fresh connection. Where that probe has no answer either, all requests that wait for
  * this upstream and may be repeated, or were not sent yet, are given up at once; for later requests
  * it is probed without the wait of a second. So is such a request where the upstream is not ready,
- * as without its etcd, and another one is.
+ * as without its etcd, and another one is, or the caller has another answer.
  */
 async function attemptWhileResponsive(
   exchange: Exchange,
@@ -233,14 +239,16 @@ async function attemptWhileResponsive(
   connections: Connections,
   repeatable: boolean,
   { upstreams }: Cloud,
+  { insteadOfWaiting = () => Promise.resolve(false) }: ForwardOptions,
 ): Promise<UpstreamReply> {
   const giveUp = new LightAbort()
-  const isWorse = (): boolean =>
-    upstream.health === 'unready' && upstreams.some(({ availability }) => availability === 'ready')
+  const isInVain = async (): Promise<boolean> =>
+    upstream.health === 'unready' &&
+    (upstreams.some(({ availability }) => availability === 'ready') || insteadOfWaiting())
   using _others = upstream.onUnresponsive(() => giveUp.abort(new Unresponsive(upstream.origin)))
   using _probes = whileUnanswered(upstream.unresponsive ? 0 : unansweredMs, async () => {
     await upstream.answersWithin(probeTimeoutMs)
-    if (isWorse()) giveUp.abort(new Unresponsive(upstream.origin))
+    if (await isInVain()) giveUp.abort(new Unresponsive(upstream.origin))
   })
   const span = attemptSpan(exchange, upstream.origin)
   try {

@@ -25,13 +25,16 @@ export class ProbeTimeout extends Error {
 }
 
 /**
- * Reads /readyz, and then /livez, each on a fresh connection. 200 is ready; any other answer shows
- * an API server that is not ready, except 502 to 504: those come from a gateway that reaches none.
+ * Reads /readyz and then /livez, on a fresh connection. 200 is ready; any other answer shows an API
+ * server that is not ready, except 502 to 504: those come from a gateway that reaches none. Some
+ * builds leave etcd out of /readyz, and answer nothing that is consistent where it is gone: /livez
+ * tells that. Another answer to it than that it fails does not count, as of a gateway.
  */
 export const readyzProbe =
   (connections: Connections): Probe =>
   async (origin, withinMs) => {
-    const status = await connections.probe(origin, '/readyz', withinMs).catch((cause: unknown) => {
+    const statuses = connections.probe(origin, ['/readyz', '/livez'], withinMs)
+    const [ready, live] = await statuses.catch((cause: unknown) => {
       throw isTimeout(cause)
         ? new ProbeTimeout(
             `${origin} did not answer a probe within ${withinMs / 1000} s: where the link is slow, give more with --heartbeat-timeout-seconds`,
@@ -39,33 +42,20 @@ export const readyzProbe =
           )
         : cause
     })
+    const status = Number(ready)
     if (connections.credentials.awaited && status < 500)
       throw new ProbeRefused(
         `${origin} is not shown the hub's credentials, which it has yet to obtain`,
       )
-    if (status === 200) return refuseUnlessLive(connections, origin, withinMs)
+    if (live === 500 || live === 'late')
+      throw new NotReady(`${origin} is ready (/readyz), but not live (/livez): ${live}`)
+    if (status === 200) return
     if (status === 401) {
       throw new ProbeRefused(`${origin} does not accept the hub's credentials (401)`)
     }
     const message = `${origin} is not ready: ${status}`
     throw status >= 502 && status <= 504 ? new UnusableAnswer(message) : new NotReady(message)
   }
-
-/**
- * Some builds leave etcd out of /readyz, and answer nothing that is consistent where it is gone:
- * /livez tells that. Another answer than that it fails does not count, as of a gateway.
- */
-async function refuseUnlessLive(
-  connections: Connections,
-  origin: string,
-  withinMs: number,
-): Promise<void> {
-  const said = await connections
-    .probe(origin, '/livez', withinMs)
-    .catch((cause: unknown) => (isTimeout(cause) ? 'no answer in time' : undefined))
-  if (said === 500 || said === 'no answer in time')
-    throw new NotReady(`${origin} is ready (/readyz), but not live (/livez): ${said}`)
-}
 
 const isTimeout = (cause: unknown): boolean =>
   timeouts.has((cause as NodeJS.ErrnoException).code ?? '')

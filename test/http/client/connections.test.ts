@@ -117,7 +117,7 @@ void t.test('an intermediate that is the whole CA is an anchor', async (t) => {
   })
   const { origin } = await witness(t, { cert: pair.certificate, key: pair.key })
   const connections = connectionsOf(t, { ca: signer.certificate, files: [] })
-  t.equal(await connections.probe(origin, '/readyz', 5_000), 200)
+  t.strictSame(await connections.probe(origin, ['/readyz'], 5_000), [200])
   t.match(await get(connections, 'node', origin), { status: 200 })
   const socket = await connections.connect('caller', origin)
   t.teardown(() => socket.destroy())
@@ -222,7 +222,7 @@ void t.test('requests to a server that the CA has not signed fail', async (t) =>
   await t.rejects(get(connections, 'node', upstream.origin))
   await t.rejects(get(connections, 'caller', upstream.origin))
   await t.rejects(connections.connect('caller', upstream.origin))
-  await t.rejects(connections.probe(upstream.origin, '/readyz', 5_000))
+  await t.rejects(connections.probe(upstream.origin, ['/readyz'], 5_000))
 })
 
 void t.test(
@@ -235,7 +235,7 @@ void t.test(
       const host = ['Host', new URL(origin).host]
       t.equal((await get(named, 'node', origin, host)).body, 'first-node', origin)
       t.equal((await get(named, 'caller', origin, host)).body, 'nobody')
-      t.equal(await named.probe(origin, '/readyz', 5_000), 200)
+      t.strictSame(await named.probe(origin, ['/readyz'], 5_000), [200])
       const socket = await named.connect('caller', origin)
       socket.destroy()
       const unnamed = connectionsOf(t, pki.credentials(first))
@@ -256,15 +256,17 @@ void t.test('a probe goes over a new connection, with the node’s credentials',
     ...pki.credentials(first),
     token: new Secret('node-token'),
   })
-  for (const code of [200, 503]) {
-    const status = connections.probe(upstream.origin, '/readyz', 5_000)
+  for (const codes of [[200, 500], [503]]) {
+    const statuses = connections.probe(upstream.origin, ['/readyz', '/livez'], 5_000)
     const wire = await upstream.next()
-    const head = await wire.head()
-    t.equal(head.line, 'GET /readyz HTTP/1.1')
-    t.strictSame(valuesOf(head, 'authorization'), ['Bearer node-token'])
+    for (const [i, code] of codes.entries()) {
+      const head = await wire.head()
+      t.equal(head.line, `GET ${i === 0 ? '/readyz' : '/livez'} HTTP/1.1`)
+      t.strictSame(valuesOf(head, 'authorization'), ['Bearer node-token'])
+      wire.write(answerOf('body', `HTTP/1.1 ${code} Said`))
+    }
     t.equal(nameShown(wire), 'first-node')
-    wire.write(answerOf('body', `HTTP/1.1 ${code} Said`))
-    t.equal(await status, code)
+    t.strictSame(await statuses, codes)
     await wire.ended
   }
 })
@@ -274,15 +276,15 @@ void t.test(
   async (t) => {
     const upstream = await rawUpstream(t)
     const connections = connectionsOf(t, nobody)
-    await t.rejects(connections.probe(upstream.origin, '/readyz', 50))
-    const half = connections.probe(upstream.origin, '/readyz', 50)
+    await t.rejects(connections.probe(upstream.origin, ['/readyz'], 50))
+    const half = connections.probe(upstream.origin, ['/readyz'], 50)
     await upstream.next()
     const wire = await upstream.next()
     await wire.head()
     wire.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc')
-    t.equal(await half, 200)
+    t.strictSame(await half, [200])
     for (const seen of upstream.connections) await seen.ended
-    await t.rejects(connections.probe(await refusingOrigin(), '/readyz', 5_000), {
+    await t.rejects(connections.probe(await refusingOrigin(), ['/readyz'], 5_000), {
       code: 'ECONNREFUSED',
     })
   },
@@ -295,13 +297,13 @@ void t.test('an answer that trickles in does not extend a probe’s time', async
     ['HTTP/1.1 200 OK\r\n', 'X: 1\r\n'],
     ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n', '1\r\na\r\n'],
   ] as const) {
-    const asked = connections.probe(upstream.origin, '/readyz', 60).catch(() => 'none')
+    const asked = connections.probe(upstream.origin, ['/readyz'], 60).catch(() => ['none'])
     const wire = await upstream.next()
     await wire.head()
     wire.write(head)
     const drip = setInterval(() => wire.write(part), 10)
     t.teardown(() => clearInterval(drip))
-    t.equal(await asked, part.startsWith('X') ? 'none' : 200)
+    t.strictSame(await asked, [part.startsWith('X') ? 'none' : 200])
     clearInterval(drip)
   }
 })

@@ -32,7 +32,7 @@ const shows = ({ certificate, key }: IssuedCertificate): { cert: string; key: st
 async function failure(t: Teardown, origin: string, credentials: Credentials): Promise<Error> {
   const connections = new Connections(credentials)
   t.teardown(() => connections[Symbol.asyncDispose]())
-  return connections.probe(origin, '/readyz', 5_000).then(
+  return connections.probe(origin, ['/readyz'], 5_000).then(
     () => new Error('it was answered'),
     (error: Error) => error,
   )
