@@ -12,7 +12,7 @@ import type { SettingsReport } from '../config/settings-in-force.ts'
 import { PodReferencesByVersion } from './boot/pod-references.ts'
 import { RefusedReads } from './boot/refused-reads.ts'
 import type { FilterDefinition } from './filter/filter.ts'
-import { ChainStateHistory } from './filter/chain-state-history.ts'
+import { ShownStates } from './filter/shown-states.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
 import { recordedDecisionsOf } from './wiring/authorization.ts'
@@ -204,11 +204,6 @@ export async function startHub(
   podsKept.listen(() => filters.remake())
   filters.modules(own)
   const moduleFollower = parts.use(followModules(config, own, { filters, health, metrics, log }))
-  const shown = parts.use(
-    new ChainStateHistory(join(config.rootDir, 'shown.json'), (err) =>
-      log.error({ err }, 'cannot write shown.json: after a restart clients may have to list again'),
-    ),
-  )
   const hostNetwork = parts.use(
     new HostNetwork({
       config,
@@ -320,7 +315,7 @@ export async function startHub(
     filters,
     detectPropagation: propagationDetector(config, kept),
     ensureInputs: ensureInputsOf({ filters, inputs, hubAddress }),
-    shown,
+    shown: new ShownStates(),
     stopping: stopping.signal,
     watches,
     refused,

@@ -61,7 +61,7 @@ void t.test(
 
     await t.test('all of the hub’s state is deleted, as for a new hub', async (t) => {
       await node.changed(() => {
-        for (const name of ['host-network.json', 'shown.json', 'filter-inputs.json']) {
+        for (const name of ['host-network.json', 'filter-inputs.json']) {
           rmSync(node.file(name), { force: true })
         }
         rmSync(node.cache, { recursive: true })

@@ -23,7 +23,7 @@ import { mostPods } from '../../src/hub/filter/host-network/shown-pods.ts'
 import { maxFileBytes as largestModule } from '../../src/hub/filter/own/load.ts'
 import { mostMistakes } from '../../src/hub/filter/own/mistakes.ts'
 import { loadTimeoutMs as moduleMs } from '../../src/hub/filter/own/module.ts'
-import { mostCollections, mostEras } from '../../src/hub/filter/chain-state-history.ts'
+import { mostCollections } from '../../src/hub/filter/shown-states.ts'
 import { recentLogBounds } from '../../src/cli/log.ts'
 import { mostRequests } from '../../src/hub/wiring/recent-requests.ts'
 import { mostKinds } from '../../src/hub/wiring/answer-counts.ts'
@@ -292,10 +292,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       bytes(rings.maxEventBytes),
     ],
     'A commit, a step of making room': [bytes(groupBytes), `${eviction.stepRows} objects`],
-    "Which filters a program's last answers passed": [
-      counted(mostCollections),
-      `${mostEras} states`,
-    ],
+    "Which filters a program's last answers passed": [counted(mostCollections)],
     'Pods whose network is kept': [counted(mostPods)],
   },
   '## Tracing': {

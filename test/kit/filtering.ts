@@ -1,5 +1,5 @@
 import type { FilterChains } from '../../src/hub/filter/chain.ts'
-import { ChainStateHistory } from '../../src/hub/filter/chain-state-history.ts'
+import { ShownStates } from '../../src/hub/filter/shown-states.ts'
 import type { FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
 
 /**
@@ -8,7 +8,7 @@ import type { FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
  */
 export const filteringOf = (filters: FilterChains): FilterParts => ({
   filters,
-  shown: new ChainStateHistory(),
+  shown: new ShownStates(),
   store: { get: () => undefined },
   hooks: { onDifference: () => undefined, onExpired: () => undefined },
 })

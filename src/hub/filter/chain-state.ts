@@ -18,7 +18,7 @@ export interface ChainState {
 export const unfiltered: ChainState = { chain: '[]', inputs: '{}', acts: false }
 
 /** Whether both states decide the same for every object. */
-export const isSameState = (a: ChainState, b: ChainState): boolean =>
+const isSameState = (a: ChainState, b: ChainState): boolean =>
   a.chain === b.chain && a.inputs === b.inputs
 
 /** The update for a client that received objects under `before`, now that `now` applies. */
@@ -41,15 +41,6 @@ export function chainState(
     acts,
     chain: JSON.stringify(definitions.map(({ name, revision = '' }) => [name, revision])),
     inputs: canonical(Object.fromEntries(known.map((need) => [need, inputs[need]]))),
-  }
-}
-
-/** The inputs that a state was made of; none where the text is invalid. */
-export function inputsIn({ inputs }: ChainState): Partial<Inputs> {
-  try {
-    return JSON.parse(inputs) as Partial<Inputs>
-  } catch {
-    return {}
   }
 }
 

@@ -71,17 +71,6 @@ export interface FilterChains {
     verb: ResourceVerb,
     scope?: RequestScope,
   ): FilterChain | undefined
-  /**
-   * The chain as it was under `state`; `undefined` where no filter matches, or where the filters
-   * have changed since.
-   */
-  chainOf(
-    component: string,
-    gvr: GVR,
-    verb: ResourceVerb,
-    state: ChainState,
-    scope?: RequestScope,
-  ): FilterChain | undefined
   /** Calls `act` whenever `chainFor` may return another chain than before, until disposed. */
   onChange(act: () => void): Disposable
 }

@@ -18,17 +18,15 @@ export interface DifferencesOptions {
   readonly encoding: Encoding
   /** The version that the client has: newer changes reach it as events of their own. */
   readonly upTo: ResourceVersion
-  /** The chains under which the client may have received objects; at least one. */
-  readonly before: readonly FilterChain[]
+  /** The chain under which the client has received objects. */
+  readonly before: FilterChain
   readonly now: FilterChain
 }
 
 /**
- * The events that bring a client from earlier chain states to the current one, each with the
+ * The events that bring a client from an earlier chain state to the current one, each with the
  * object's own resource version, as the object did not change. Yields in batches, between which
- * other work gets its turn, and awaits `settle` before it filters the objects of a batch. Where the
- * client may have received an object in several forms, an event is sent unless all of them equal
- * the current one: a repeated event does no harm.
+ * other work gets its turn, and awaits `settle` before it filters the objects of a batch.
  */
 export async function* differences(
   { snapshot, gvk, encoding, upTo, before, now }: DifferencesOptions,
@@ -38,7 +36,7 @@ export async function* differences(
     const held = batch.filter((object) => isHeld(object, upTo))
     await settle(held)
     const changed = held.flatMap((object): readonly ObjectEvent[] => {
-      const shown = before.map((chain) => chain.apply(gvk, encoding, object))
+      const shown = before.apply(gvk, encoding, object)
       return difference(shown, now.apply(gvk, encoding, object))
     })
     if (changed.length > 0) yield changed
@@ -52,13 +50,10 @@ function isHeld({ resourceVersion: own }: ApiObject, upTo: ResourceVersion): boo
 }
 
 function difference(
-  before: readonly (ApiObject | undefined)[],
+  shown: ApiObject | undefined,
   now: ApiObject | undefined,
 ): readonly ObjectEvent[] {
-  const shown = before.find((result) => result !== undefined)
   if (now === undefined) return shown ? [{ type: 'DELETED', object: shown }] : []
   if (shown === undefined) return [{ type: 'ADDED', object: now }]
-  const same = before.every((result) => result && Buffer.compare(result.bytes, now.bytes) === 0)
-  if (same) return []
-  return [{ type: before.includes(undefined) ? 'ADDED' : 'MODIFIED', object: now }]
+  return Buffer.compare(shown.bytes, now.bytes) === 0 ? [] : [{ type: 'MODIFIED', object: now }]
 }

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { LRUCache } from 'lru-cache'
 import { Broadcast } from '../../base/broadcast.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
@@ -14,18 +13,15 @@ import {
   type FilterObserver,
   type ActiveFilter,
 } from './chain.ts'
-import { isSameState, chainState, inputsIn, missingInputs, type ChainState } from './chain-state.ts'
+import { chainState, missingInputs } from './chain-state.ts'
 import { decisionsOn, type DecidedObject } from './decisions.ts'
 import type { Filter, FilterDefinition, SettlingFilter } from './filter.ts'
-import { unknownInputs, type InputName, type Inputs } from './inputs.ts'
+import type { InputName, Inputs } from './inputs.ts'
 import { DecisionCache } from './decision-cache.ts'
 import { RuleMatcher, type AdditionalComponents } from './rule-matcher.ts'
 
 /** Enough for what a node reads of its cluster, at a few kilobytes an object. */
 const cachedDecisionBytes = 16 * 1024 * 1024
-
-/** Chains of earlier states: one for each state that clients resume from. */
-const mostFormerChains = 64
 
 /** A filter as it was last created, with its inputs. */
 interface BuiltFilter {
@@ -44,7 +40,6 @@ interface BuiltFilter {
 export class Filters implements FilterChains {
   readonly #observer: FilterObserver
   readonly #decisions = new DecisionCache(cachedDecisionBytes)
-  readonly #former = new LRUCache<string, FilterChain>({ max: mostFormerChains })
   readonly #changed = new Broadcast()
   readonly #warned = new Map<string, string>()
   #definitions: readonly FilterDefinition[]
@@ -87,32 +82,6 @@ export class Filters implements FilterChains {
     if (known) return known
     const chain = this.#newChain(definitions)
     this.#chains.set(key, chain)
-    return chain
-  }
-
-  chainOf(
-    component: string,
-    gvr: GVR,
-    verb: ResourceVerb,
-    state: ChainState,
-    scope?: RequestScope,
-  ): FilterChain | undefined {
-    const current = this.chainFor(component, gvr, verb, scope)
-    if (!current || isSameState(current.state, state)) return current
-    if (current.state.chain !== state.chain) return undefined
-    const key = JSON.stringify([state.chain, state.inputs])
-    const known = this.#former.get(key)
-    if (known) return known
-    // The state holds only the inputs that the filters needed then.
-    const inputs: Inputs = { ...unknownInputs, ...inputsIn(state) }
-    const definitions = this.#matching(component, gvr, verb, scope)
-    // Nothing was sent before all awaited inputs were known, so none is missing here.
-    const active = definitions.flatMap((definition) => {
-      const filter = this.#create(definition, given(definition, inputs), () => undefined)
-      return filter ? [{ definition, filter }] : []
-    })
-    const chain = this.#list(active, state, [])
-    this.#former.set(key, chain)
     return chain
   }
 
@@ -172,7 +141,6 @@ export class Filters implements FilterChains {
       definitions.every((definition, at) => definition === this.#definitions[at])
     if (same) return
     this.#definitions = definitions
-    this.#former.clear()
     this.#rebuild()
   }
 
@@ -249,17 +217,13 @@ export class Filters implements FilterChains {
   #newChain(definitions: readonly FilterDefinition[]): FilterChain {
     const active = this.#active(definitions)
     const state = chainState(definitions, this.#inputs, active.length > 0)
-    const missing = missingInputs(definitions, this.#inputs)
-    return this.#list(active, state, missing)
-  }
-
-  #list(
-    active: readonly ActiveFilter[],
-    state: ChainState,
-    missing: readonly InputName[],
-  ): FilterChain {
-    const [decisions, observer] = [this.#decisions, this.#observer]
-    return new FilterList({ active, state, missingInputs: missing, decisions, observer })
+    return new FilterList({
+      active,
+      state,
+      missingInputs: missingInputs(definitions, this.#inputs),
+      decisions: this.#decisions,
+      observer: this.#observer,
+    })
   }
 }
 

@@ -29,8 +29,8 @@ const patienceMs = 5_000
  * Filters the objects in answers for each component, whether an API server or the cache answers,
  * including the answers to writes. Only whole objects can be filtered: see `chainForPartial` for
  * metadata and tables. While a filter lacks an input that it must not guess, its components get
- * 503, as for a collection that was never listed. A client that was shown a collection under other
- * filters or inputs is sent the differences (`FilteredWatch`).
+ * 503, as for a collection that was never listed. An open watch whose inputs change is sent the
+ * differences (`FilteredWatch`); a client that was away meanwhile has to list.
  */
 export function withFilters(parts: FilterParts) {
   return (next: Handler<Exchange>): Handler<Exchange> =>
@@ -123,7 +123,7 @@ const counted = (chain: FilterChain, objects: NonNullable<Filtered['objects']>):
     },
   })
 
-/** Records the state of the chain before the list is shown under it. */
+/** Remembers the state of the chain under which the list is shown, once it was. */
 async function shownList(
   reply: ListReply,
   chain: FilterChain | undefined,
@@ -134,12 +134,11 @@ async function shownList(
   const collection = clientCollectionOf(exchange, info)
   if (!collection || (!chain && !shown.has(collection))) return reply
   const state = stateOf(chain)
-  await shown.begin(collection, state)
   const list = chain ? await filteredList(reply, chain) : reply
   // Pages may have been shown under several states: a further page proves nothing about earlier
   // ones.
   if (info.query.get('continue')) return list
-  return notedList(list, (version) => shown.recordList(collection, state, version))
+  return notedList(list, (version) => shown.listed(collection, state, version))
 }
 
 /** The deleted objects, as a list shows them. */

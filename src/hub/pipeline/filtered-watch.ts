@@ -1,4 +1,3 @@
-import { after } from '../../base/clock.ts'
 import {
   isObjectEvent,
   versionOf,
@@ -10,7 +9,12 @@ import type { FilterChain } from '../filter/chain.ts'
 import { updateBetween, unfiltered, type ChainState } from '../filter/chain-state.ts'
 import { differences } from '../filter/differences.ts'
 import { filterEvent } from '../filter/event.ts'
-import type { ClientCollection, ChainStateHistory } from '../filter/chain-state-history.ts'
+import {
+  filtersChanged,
+  shownUnknown,
+  type ClientCollection,
+  type ShownStates,
+} from '../filter/shown-states.ts'
 import { objectKind } from '../../api/codec/list.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
@@ -38,7 +42,7 @@ export interface FilterChangeHooks {
 interface FilteredWatchParts {
   readonly reply: WatchReply
   readonly collection: ClientCollection
-  readonly shown: ChainStateHistory
+  readonly shown: ShownStates
   readonly hooks: FilterChangeHooks
   /** The current chain; `undefined` where no filter acts. */
   readonly chainNow: () => FilterChain | undefined
@@ -50,23 +54,10 @@ interface FilteredWatchParts {
    * The version that its client continues from; absent: it begins with the state of the collection.
    */
   readonly from?: ResourceVersion
-  /**
-   * Other chains under which a client that continues from there may have been shown its objects.
-   */
-  readonly former: readonly FilterChain[]
   readonly bookmarks: boolean
   /** Cancels the reply. */
   readonly giveUp: () => void
 }
-
-/** How long a client has to receive the differences before they count as received. */
-const receivedMs = 10_000
-
-/** The reason to list again after a change of filters. */
-export const filtersChanged = 'the filters of this collection have changed'
-
-/** The reason to list again where the differences cannot be computed. */
-export const shownUnknown = 'the hub does not know what this client was shown'
 
 /** The event with which an API server makes a client list again. */
 export const expiredEvent = (why: string): ErrorEvent => ({
@@ -79,7 +70,7 @@ export const expiredEvent = (why: string): ErrorEvent => ({
  * include: the client was shown such objects under `former`.
  */
 interface UncomparedEvents {
-  readonly former: readonly FilterChain[]
+  readonly former: FilterChain
   /** The version of the client, and that of the snapshot. */
   readonly position: ResourceVersion
   readonly held: ResourceVersion
@@ -105,7 +96,6 @@ export class FilteredWatch {
   #differencesDue = false
   #wake: () => void = () => undefined
   #gvk: GVK | undefined
-  #receivedTimer: Disposable | undefined
 
   constructor(parts: FilteredWatchParts) {
     this.#parts = parts
@@ -120,14 +110,13 @@ export class FilteredWatch {
   }
 
   async *events(): AsyncGenerator<readonly WatchEvent[]> {
-    const { reply, onChange, former, giveUp } = this.#parts
+    const { reply, onChange, giveUp } = this.#parts
     const source = reply.events[Symbol.asyncIterator]()
     using _changes = onChange(() => {
       this.#changed = true
       this.#wake()
     })
     try {
-      if (former.length > 0 && this.#chain) yield* this.#difference(former, this.#chain)
       for (;;) {
         const next = source.next()
         let isHere = false
@@ -150,10 +139,9 @@ export class FilteredWatch {
       if (!(error instanceof Expired)) throw error
       const { hooks, shown, collection } = this.#parts
       hooks.onExpired(collection, error.message)
-      shown.recordRelist(collection, stateOf(this.#parts.chainNow()))
+      shown.expired(collection, stateOf(this.#parts.chainNow()))
       yield [expiredEvent(error.message)]
     } finally {
-      this.#receivedTimer?.[Symbol.dispose]()
       giveUp()
       // Not awaited: it may be waiting for the next event.
       void source.return?.().catch(() => undefined)
@@ -168,8 +156,7 @@ export class FilteredWatch {
 
   /** Switches to the current chain. */
   async *#switchChain(): AsyncGenerator<readonly WatchEvent[]> {
-    const { chainNow, collection, shown } = this.#parts
-    const [before, now] = [this.#chain, chainNow()]
+    const [before, now] = [this.#chain, this.#parts.chainNow()]
     const due = updateBetween(stateOf(before), stateOf(now))
     if (due === 'list') throw new Expired(filtersChanged)
     this.#changed = false
@@ -179,23 +166,16 @@ export class FilteredWatch {
       return
     }
     this.#chain = now
-    if (due === 'difference' && before && now) return yield* this.#difference([before], now)
-    const state = stateOf(now)
-    if (before !== now && (now || shown.has(collection))) {
-      await shown.begin(collection, state, this.#position)
-    }
+    if (due === 'difference' && before && now) yield* this.#difference(before, now)
   }
 
-  async *#difference(
-    former: readonly FilterChain[],
-    now: FilterChain,
-  ): AsyncGenerator<readonly WatchEvent[]> {
+  async *#difference(former: FilterChain, now: FilterChain): AsyncGenerator<readonly WatchEvent[]> {
     const { reply, collection, shown, hooks, bookmarks } = this.#parts
     const position = this.#position
     if (!position) throw new Expired(shownUnknown)
     // Another client may have observed the collection up to its newest version under a former
     // state, and be disconnected now.
-    await shown.begin(collection, now.state, this.#furthest(position))
+    shown.changed(collection, now.state, this.#furthest(position))
     const representation = reply.representation()
     // Read before anything is awaited: the snapshot is at its version only until then.
     using held = reply.snapshot?.()
@@ -217,8 +197,6 @@ export class FilteredWatch {
     if (objects > 0 && bookmarks) {
       yield [{ type: 'BOOKMARK', resourceVersion: position, initialEventsEnd: false }]
     }
-    this.#receivedTimer?.[Symbol.dispose]()
-    this.#receivedTimer = after(receivedMs, () => shown.recordDelivery(collection, now.state))
   }
 
   /** The version of the collection; not older than `position`. */
@@ -245,19 +223,15 @@ export class FilteredWatch {
     return group.flatMap((event) => {
       const former = isPlain ? undefined : this.#formerOf(event)
       if (!former) return judge(chain, gvk, encoding, event) ?? []
-      const [before = chain, ...others] = former
-      // Under which chain the client was shown the previous state is unknown: then the type of the
-      // event decides.
-      const comparable = others.length > 0 ? withoutPrevious(event) : event
-      return filterEvent(chain, gvk, encoding, comparable, before) ?? []
+      return filterEvent(chain, gvk, encoding, event, former) ?? []
     })
   }
 
   /**
-   * The chains under which the client was shown the previous state, where the differences did not
+   * The chain under which the client was shown the previous state, where the differences did not
    * include the object.
    */
-  #formerOf(event: WatchEvent): readonly FilterChain[] | undefined {
+  #formerOf(event: WatchEvent): FilterChain | undefined {
     if (!isObjectEvent(event)) return undefined
     const version = resourceVersion(event.object.resourceVersion)
     const before = resourceVersion(event.previous?.resourceVersion)
@@ -279,7 +253,7 @@ export class FilteredWatch {
       if (begins && this.#position === undefined) {
         // Initial events are unordered until a bookmark marks their end.
         if (event.type !== 'BOOKMARK') continue
-        if (isEnd) shown.recordList(collection, stateOf(this.#chain), version)
+        if (isEnd) shown.listed(collection, stateOf(this.#chain), version)
         this.#position = version
         this.#changed ||= this.#differencesDue
         this.#differencesDue = false
@@ -300,12 +274,6 @@ class Expired extends Error {
 }
 
 export const stateOf = (chain: FilterChain | undefined): ChainState => chain?.state ?? unfiltered
-
-function withoutPrevious(event: WatchEvent): WatchEvent {
-  if (!isObjectEvent(event)) return event
-  const { previous: _unknown, ...rest } = event
-  return rest
-}
 
 const objectsOf = (events: readonly WatchEvent[]): readonly ApiObject[] =>
   events.flatMap((event) => ('object' in event ? [event.object] : []))

@@ -10,21 +10,13 @@ import type {
 import { filteredBy } from '../../http/exchange/explanation.ts'
 import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
 import type { FilterChain, FilterChains } from '../filter/chain.ts'
-import { updateBetween } from '../filter/chain-state.ts'
-import type { ClientCollection, ChainStateHistory } from '../filter/chain-state-history.ts'
+import type { ClientCollection, ShownStates } from '../filter/shown-states.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
 import { answerHeaders } from '../answers/replies.ts'
-import {
-  expiredEvent,
-  FilteredWatch,
-  filtersChanged,
-  stateOf,
-  shownUnknown,
-  type FilterChangeHooks,
-} from './filtered-watch.ts'
+import { expiredEvent, FilteredWatch, stateOf, type FilterChangeHooks } from './filtered-watch.ts'
 import { chainForPartial } from './partial-objects.ts'
 import { decodeWatch } from './decode-watch.ts'
 import { provenIdentity } from '../../http/exchange/proven.ts'
@@ -35,16 +27,15 @@ import type { ObjectStore } from '../store/store.ts'
 /** The parts that the filter layers need. */
 export interface FilterParts {
   readonly filters: FilterChains
-  readonly shown: ChainStateHistory
+  readonly shown: ShownStates
   /** Has the whole objects of which an answer contains only parts. */
   readonly store: Pick<ObjectStore, 'get'>
   readonly hooks: FilterChangeHooks
 }
 
 /**
- * A filtered watch. One that continues from a version at which its client was shown objects under
- * another state of the filters begins with the differences; where the filters themselves were
- * others, or the state is unknown, the client has to list again.
+ * A filtered watch. Where its client continues from a version at which it was shown objects under
+ * another state of the filters, or under one that is unknown, it has to list again.
  */
 export async function resumedWatch(
   parts: FilterParts,
@@ -62,13 +53,12 @@ export async function resumedWatch(
   const chain = chainNow()
   const isTracked = chain !== undefined || shown.has(collection)
   const from = continuesFrom(info)
-  const former = isTracked && from ? formerChains(parts, collection, info, chain, from) : nothing
-  if (typeof former === 'string') {
-    hooks.onExpired(collection, former)
-    shown.recordRelist(collection, stateOf(chain))
-    return expiredReply(representation, former)
+  const fault = isTracked && from ? shown.faultAt(collection, stateOf(chain), from) : undefined
+  if (fault !== undefined) {
+    hooks.onExpired(collection, fault)
+    shown.expired(collection, stateOf(chain))
+    return expiredReply(representation, fault)
   }
-  if (isTracked && former.length === 0) await shown.begin(collection, stateOf(chain), from)
   const ending = new AbortController()
   follow(exchange.signal, ending)
   const unread = await next({ ...exchange, signal: ending.signal })
@@ -85,7 +75,6 @@ export async function resumedWatch(
     onChange,
     chain,
     ...(from && { from }),
-    former: former.flatMap((each) => judging(each) ?? []),
     bookmarks: isTrue(info.query.get('allowWatchBookmarks')),
     giveUp: () => ending.abort(),
   })
@@ -112,37 +101,10 @@ function partialChains(
   }
 }
 
-const nothing: readonly FilterChain[] = []
-
 /** `undefined`: it begins with the state of the collection, or with the next event. */
 function continuesFrom({ query }: ResourceRequest): ResourceVersion | undefined {
   if (isTrue(query.get('sendInitialEvents'))) return undefined
   return resourceVersion(query.get('resourceVersion') ?? undefined)
-}
-
-/** The chains under which a client may have received its objects; or why it has to list. */
-function formerChains(
-  { filters, shown }: FilterParts,
-  collection: ClientCollection,
-  info: ResourceRequest,
-  chain: FilterChain | undefined,
-  from: ResourceVersion,
-): readonly FilterChain[] | string {
-  const states = shown.statesAt(collection, from)
-  const now = stateOf(chain)
-  if (!states) return now.acts ? shownUnknown : nothing
-  const former: FilterChain[] = []
-  for (const state of states) {
-    const due = updateBetween(state, now)
-    if (due === 'nothing') continue
-    const then =
-      due === 'difference'
-        ? filters.chainOf(collection.component, collection.gvr, info.verb, state, info)
-        : undefined
-    if (!then) return filtersChanged
-    former.push(then)
-  }
-  return former
 }
 
 const expiredReply = (representation: Representation, why: string): WatchReply => ({
@@ -161,8 +123,7 @@ async function* once<T>(value: T): AsyncGenerator<T> {
 }
 
 /**
- * A watch that passes undecoded until a filter acts: then it ends, and the client's next watch
- * begins with the differences.
+ * A watch that passes undecoded until a filter acts: then it ends, and the client has to list.
  */
 function endedByFilters(
   reply: BytesReply,

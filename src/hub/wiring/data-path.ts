@@ -8,7 +8,7 @@ import type { Connections } from '../../http/client/connections.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
-import type { ChainStateHistory } from '../filter/chain-state-history.ts'
+import type { ShownStates } from '../filter/shown-states.ts'
 import type { AcceptedCertificates } from '../identity/accepted-certificates.ts'
 import { reachAtNode } from '../identity/caller.ts'
 import { Claims } from '../identity/claims.ts'
@@ -247,7 +247,7 @@ interface ClientPathParts {
   readonly detectPropagation: DetectPropagation
   /** Requests the inputs that the filters of an exchange need. */
   readonly ensureInputs: EnsureInputs
-  readonly shown: ChainStateHistory
+  readonly shown: ShownStates
   /** Aborts when the hub begins to stop. */
   readonly stopping: AbortSignal
   readonly metrics: HubMetrics

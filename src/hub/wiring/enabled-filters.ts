@@ -133,10 +133,6 @@ export class EnabledFilters implements FilterChains, Disposable {
     return this.#filters.chainFor(...request)
   }
 
-  chainOf(...request: Parameters<FilterChains['chainOf']>): FilterChain | undefined {
-    return this.#filters.chainOf(...request)
-  }
-
   decisionsOn(...request: Parameters<Filters['decisionsOn']>): ReturnType<Filters['decisionsOn']> {
     return this.#filters.decisionsOn(...request)
   }

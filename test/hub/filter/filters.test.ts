@@ -94,8 +94,6 @@ void t.test(
       filters.chainFor('kube-proxy', services, 'list')?.apply(service, 'json', object),
       undefined,
     )
-    const former = without && filters.chainOf('kube-proxy', services, 'list', without.state)
-    t.equal(former?.apply(service, 'json', object), object)
   },
 )
 
@@ -113,27 +111,6 @@ void t.test('components are added to a filter, but never the hub itself', async 
   t.equal(told, 1, 'the same again is no change')
   filters.setAdditionalComponents(new Map())
   t.equal(filters.chainFor('coredns', services, 'list'), undefined)
-})
-
-void t.test('a former chain decides by the inputs of its time', async (t) => {
-  const definition = define({
-    needs: ['poolNodes'],
-    create:
-      ({ poolNodes }) =>
-      ({ name }) =>
-        poolNodes?.includes(name) ? 'leave' : 'withhold',
-  })
-  const filters = new Filters([definition], inputsOf({ poolNodes: ['a'] }), telling)
-  const before = filters.chainFor('kube-proxy', services, 'list')
-  if (!before) throw new Error('no chain')
-  filters.setInputs({ poolNodes: [] })
-  const now = filters.chainFor('kube-proxy', services, 'list')
-  const then = filters.chainOf('kube-proxy', services, 'list', before.state)
-  t.equal(now?.apply(service, 'json', object), undefined)
-  t.equal(then?.apply(service, 'json', object), object)
-  filters.setDefinitions([define({ needs: ['poolNodes'], revision: '2' })])
-  const other = filters.chainOf('kube-proxy', services, 'list', before.state)
-  t.equal(other, undefined, 'other code cannot tell')
 })
 
 void t.test('a filter that cannot be created fails by its onError', async (t) => {

@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { onAbort } from '../../../src/base/abort.ts'
@@ -10,7 +7,7 @@ import type { Exchange, CollectionSnapshot, Reply } from '../../../src/http/exch
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
-import { ChainStateHistory } from '../../../src/hub/filter/chain-state-history.ts'
+import { ShownStates } from '../../../src/hub/filter/shown-states.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { withFilters } from '../../../src/hub/pipeline/filter-answers.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
@@ -279,13 +276,10 @@ const telling = {
 async function history(t: Test, seed: number): Promise<void> {
   const drawn = new Random(seed)
   const random = (limit: number): number => drawn.below(limit)
-  const directory = mkdtempSync(join(tmpdir(), 'nodehub-watch-'))
-  t.teardown(() => rmSync(directory, { recursive: true, force: true }))
-  const file = join(directory, 'shown.json')
   const collection = new Collection(drawn)
   let [revision, poolNodes, topologies] = ['0', [] as string[], {} as Record<string, string>]
   let filters: Filters
-  let shown = new ChainStateHistory(file)
+  let shown = new ShownStates()
   let handle: Handle = collection.answer
   const hooks = { onDifference: () => undefined, onExpired: () => undefined }
   const start = (): void => {
@@ -315,7 +309,7 @@ async function history(t: Test, seed: number): Promise<void> {
     },
     async () => {
       if (random(3) > 0) return
-      // As in a restart: nobody is answered, then what was known is read again, and something has
+      // As in a restart: nobody is answered, then what was known is gone, and something has
       // changed meanwhile.
       const started = Promise.withResolvers<void>()
       handle = async (exchange) => {
@@ -323,8 +317,7 @@ async function history(t: Test, seed: number): Promise<void> {
         return handle(exchange)
       }
       for (const client of clients) client.hangUp()
-      await shown[Symbol.asyncDispose]()
-      shown = new ChainStateHistory(file)
+      shown = new ShownStates()
       if (random(2) === 0) poolNodes = some()
       if (random(4) === 0) revision = String(random(3))
       start()
@@ -355,7 +348,6 @@ async function history(t: Test, seed: number): Promise<void> {
     await check()
   }
   for (const client of clients) await client.stop()
-  await shown[Symbol.asyncDispose]()
 }
 
 async function shownNow(handle: Handle): Promise<Map<string, string>> {

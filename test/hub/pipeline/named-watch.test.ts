@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
-import { ChainStateHistory } from '../../../src/hub/filter/chain-state-history.ts'
+import { ShownStates } from '../../../src/hub/filter/shown-states.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { at, type Watching } from '../../kit/client.ts'
 import { service, services, startCloud } from '../../kit/cloud.ts'
@@ -55,7 +55,7 @@ for (const encoding of encodings) {
     const hooks = { onDifference: () => undefined, onExpired: () => undefined }
     const hub = await startHubParts(t, {
       upstream: cloud,
-      filtering: { filters, shown: new ChainStateHistory(), hooks },
+      filtering: { filters, shown: new ShownStates(), hooks },
     })
     const client = hub.as('kube-proxy', { encoding })
     const { resourceVersion } = await client.list(`/api/v1${rest}?fieldSelector=metadata.name%3Da`)

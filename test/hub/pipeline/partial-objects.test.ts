@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
-import { ChainStateHistory } from '../../../src/hub/filter/chain-state-history.ts'
+import { ShownStates } from '../../../src/hub/filter/shown-states.ts'
 import {
   at,
   objectOf,
@@ -94,17 +94,13 @@ async function startHub(
     onFailure: () => undefined,
     warn: () => undefined,
   })
-  const shown = new ChainStateHistory(join(directory, 'shown.json'))
-  const hooks = { onDifference: () => undefined, onExpired: () => undefined }
-  const hub = await startHubParts(t, { upstream, directory, filtering: { filters, shown, hooks } })
-  return {
-    ...hub,
+  const filtering = {
     filters,
-    stop: async () => {
-      await hub.stop()
-      await shown[Symbol.asyncDispose]()
-    },
+    shown: new ShownStates(),
+    hooks: { onDifference: () => undefined, onExpired: () => undefined },
   }
+  const hub = await startHubParts(t, { upstream, directory, filtering })
+  return { ...hub, filters }
 }
 
 const watched = async (client: Client, resourceVersion: string): Promise<Watching> =>
@@ -152,20 +148,6 @@ for (const [representation, accept] of Object.entries(accepts)) {
       t.strictSame(await told(watch, 1), ['ADDED d'], 'and goes on')
       hub.filters.setDefinitions([byPool('2')])
       t.strictSame(await told(watch, 1), ['ERROR 410'], 'of other filters it has to list')
-    },
-  )
-
-  void t.test(
-    `a watch of ${representation} gets the same after a restart without a link`,
-    async (t) => {
-      const { cloud, directory, hub, kubectl, resourceVersion } = await begun(t)
-      const watch = await watched(kubectl, resourceVersion)
-      watch.hangUp()
-      await hub.stop()
-      await cloud.unplug()
-      const after = await startHub(t, cloud, directory, ['b'])
-      const again = await watched(after.as('kubectl', { accept }), resourceVersion)
-      t.strictSame(await told(again, 3), ['DELETED b', 'ADDED c', 'BOOKMARK'])
     },
   )
 }

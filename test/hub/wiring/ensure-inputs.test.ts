@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
-import { ChainStateHistory } from '../../../src/hub/filter/chain-state-history.ts'
+import { ShownStates } from '../../../src/hub/filter/shown-states.ts'
 import { ensureInputsOf } from '../../../src/hub/wiring/ensure-inputs.ts'
 import { at, objectOf } from '../../kit/client.ts'
 import { allServices, service, services, startCloud } from '../../kit/cloud.ts'
@@ -32,7 +32,7 @@ void t.test('only requests that show the address of the hub wait for it', async 
     upstream: cloud,
     filtering: {
       filters,
-      shown: new ChainStateHistory(),
+      shown: new ShownStates(),
       hooks: { onDifference: () => undefined, onExpired: () => undefined },
     },
     learn: ensureInputsOf({
