@@ -49,8 +49,7 @@ interface BootDependencies {
 
 type Outcome = 'ready' | 'unread' | 'not ready'
 
-const unreadText =
-  'nothing is recorded yet: the kubelet has not read its node and its pods through the hub'
+const unreadText = 'nothing is recorded yet'
 
 /** How often the hub makes a boot verdict for the log and the node's condition. */
 export const judgeIntervalMs = 10_000
@@ -211,7 +210,10 @@ export class Boot implements Disposable {
     this.#logged = outcome
     const counts = { pods: pods.length, waiting: pods.filter((pod) => !pod.ready).length }
     if (ready) log.info(counts, 'the node would come back without a link')
-    else if (node.unread) log.info(unreadText)
+    else if (node.unread)
+      log.info(
+        'nothing is recorded yet: the kubelet has not read its node and its pods through the hub',
+      )
     else log.warn(counts, 'the node would not come back without a link: see nodehub inspect boot')
   }
 
