@@ -125,11 +125,12 @@ function announce(text, tone) {
 }
 
 function head() {
-  const { node, version, link, ready, checks, at } = latest
+  const { node, version, memory, link, ready, checks, at } = latest
   byId('node').textContent = `on ${node}`
   document.title = `${linkWord(link)}: nodehub on ${node}`
+  byId('freshness').className = memory.bytes < 0.9 * memory.limit ? 'quiet' : 'warn'
   byId('freshness').textContent =
-    `version ${version}, as of ${at.replace('T', ' ').slice(0, 19)} UTC`
+    `version ${version}, ${size(memory.bytes)} of ${size(memory.limit)} memory, as of ${at.replace('T', ' ').slice(0, 19)} UTC`
   const faults = checks.filter(({ fault }) => fault !== undefined)
   const unready = ready ? '' : `, not ready: ${faults.map(({ name }) => name).join(', ')}`
   const tone = !ready ? 'bad' : link.online ? 'good' : 'warn'
@@ -163,18 +164,30 @@ function time(at) {
 }
 
 function showAge(made) {
-  const seconds = (Date.parse(latest.at) - Date.parse(made.dateTime)) / 1000
-  const words = duration(Math.abs(seconds))
-  const said = seconds < -1 ? `in ${words}` : words
+  const said = ageText(Date.parse(made.dateTime))
   if (made.textContent !== said) made.textContent = said
+}
+
+/** A time that cannot be read, the epoch and Go's zero time (year 1) are no time. */
+function ageText(at) {
+  if (!(at > 0)) return 'unknown'
+  const seconds = (Date.parse(latest.at) - at) / 1000
+  const words = duration(Math.abs(seconds))
+  return seconds < -1 ? `in ${words}` : words
 }
 
 function duration(seconds) {
   if (seconds < 100) return `${Math.max(0, Math.round(seconds))} s`
   if (seconds < 100 * 60) return `${Math.round(seconds / 60)} min`
   if (seconds < 72 * 3600) return `${Math.round(seconds / 3600)} h`
-  return `${Math.round(seconds / 86_400)} days`
+  if (seconds < 2 * yearSeconds) return `${Math.round(seconds / 86_400)} days`
+  // A certificate without an end has the year 9999 (RFC 5280 section 4.1.2.5).
+  return seconds < 100 * yearSeconds
+    ? `${Math.round(seconds / yearSeconds)} years`
+    : 'over 100 years'
 }
+
+const yearSeconds = 365.25 * 86_400
 
 function size(bytes) {
   if (bytes < 1024) return `${bytes} B`
@@ -182,6 +195,12 @@ function size(bytes) {
   if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`
   return `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 }
+
+/** Names may break after their separators, and nowhere else. */
+const breakable = (name) =>
+  name
+    .split(/(?<=[/.,:;=&_-])/)
+    .flatMap((piece, i) => (i === 0 ? [piece] : [document.createElement('wbr'), piece]))
 
 const inNamespace = ({ namespace, name }) => (namespace ? `${namespace}/${name}` : name)
 const selected = ({ namespace, labelSelector, fieldSelector }) =>
@@ -230,6 +249,7 @@ const tables = {
     ['Why', ({ reason }) => text(`▲ ${reason}`, 'warn')],
     ['What', ({ resource, ...row }) => `${resource} ${inNamespace(row)}`, 'name'],
     ['Meaning', ({ message }) => message, 'minor'],
+    ['Remedy', ({ reason }) => remedies[reason]],
   ],
   filters: [
     ['Filter', ({ name }) => name, 'name'],
@@ -240,7 +260,8 @@ const tables = {
     ['For', ({ rules }) => rules.map(ruleText).join('; '), 'minor'],
   ],
   pods: [
-    ['Pod shown on it', inNamespace, 'name'],
+    ['Pod', inNamespace, 'name'],
+    ['Network', ({ network }) => (network === 'pod' ? 'its own' : 'the host’s')],
     [
       'Ports',
       ({ ports }) =>
@@ -264,6 +285,18 @@ const tables = {
     ['Message', ({ message }) => message],
     ['Fields', ({ fields }) => fieldsText(fields), 'name minor'],
   ],
+}
+
+/** By the reason of a boot verdict. */
+const remedies = {
+  missing: 'stay online for a minute; after that, restart the kubelet while online',
+  absent: 'create it, or change the pod',
+  damaged: 'stay online: the next answer of the cloud heals it',
+  forbidden: 'give the node the right to read it',
+  expired: 'stay online: the kubelet requests another one',
+  unbound: 'see kubectl describe pvc',
+  unattached: 'see kubectl describe volumeattachment',
+  refused: 'restart the component while online, or wait for its next try',
 }
 
 const count = (number) => (number === 0 ? '·' : String(number))
@@ -378,7 +411,11 @@ class Section {
           'tr',
           { role: 'row' },
           tables[this.id].map(([title, cell, style = '']) =>
-            element('td', { role: 'cell', class: style, 'data-title': title }, cell(row)),
+            element(
+              'td',
+              { role: 'cell', class: style, 'data-title': title },
+              style.includes('name') ? breakable(cell(row)) : cell(row),
+            ),
           ),
         ),
       ),
@@ -410,6 +447,10 @@ const sections = [
       rows: upstreams,
       summary: `${upstreams.filter(({ health }) => health === 'healthy').length} of ${upstreams.length} healthy`,
       intro: [
+        ...todo(
+          upstreams.some((each) => each.refusesCredentials) &&
+            'Compare the hub’s certificate with the CA of the cluster: nodehub inspect certificates',
+        ),
         ...checks
           .filter(({ fault }) => fault !== undefined)
           .map(({ name, fault, required }) =>
@@ -429,9 +470,16 @@ const sections = [
           ],
     intro: [bootSentence(boot)],
   })),
-  new Section('served', 'Served from', ['served'], ({ served }) => ({
+  new Section('served', 'Served from', ['served', 'lastHour'], ({ served, lastHour }) => ({
     ...part(served),
     summary: 'answers since the start',
+    intro: [
+      chart(lastHour),
+      ...todo(
+        served.items.some(({ refused }) => refused > 0) &&
+          'Why answers were refused: nodehub inspect requests --code=4xx,5xx',
+      ),
+    ],
   })),
   new Section('watches', 'Watches', ['watches'], ({ watches }) => ({
     ...part(watches),
@@ -440,12 +488,22 @@ const sections = [
   new Section('collections', 'Collections', ['collections', 'cache'], ({ collections, cache }) => ({
     ...(collections === null
       ? { rows: [], intro: [element('p', { class: 'bad' }, '▲ The store cannot be read.')] }
-      : part(collections)),
+      : {
+          ...part(collections),
+          intro: todo(
+            collections.items.some(({ whole }) => !whole) &&
+              'An incomplete one is not served offline: restart the component that reads it, or wait for its next list.',
+          ),
+        }),
     summary: `${size(cache.bytes)} of ${size(cache.limit)} on the disk`,
   })),
   new Section('filters', 'Filters', ['filters'], ({ filters }) => ({
     rows: filters,
     summary: 'objects decided on since the start',
+    intro: todo(
+      filters.some(({ failed }) => failed > 0) &&
+        'Why a filter failed is in the log: the lines “a filter failed”.',
+    ),
   })),
   new Section(
     'pods',
@@ -470,6 +528,58 @@ const sections = [
     summary: 'the latest first',
   })),
 ]
+
+/** What to do, where there is something. */
+const todo = (words) => (words ? [element('p', { class: 'quiet' }, `→ ${words}`)] : [])
+
+const sources = ['cloud', 'cache', 'hub']
+
+/** The answers of the last hour by their source, a bar for each minute, the present one last. */
+function chart(lastHour) {
+  const totals = lastHour.cloud.map((_, i) =>
+    sources.reduce((sum, source) => sum + lastHour[source][i], 0),
+  )
+  const most = Math.max(1, ...totals)
+  const bars = totals.flatMap((_, i) => {
+    let y = 40
+    const bar = (source) => {
+      const height = (40 * lastHour[source][i]) / most
+      y -= height
+      return drawn('rect', { class: source, x: 10 * i, y, width: 8, height })
+    }
+    const refused = drawn('rect', { class: 'refused', x: 10 * i, y: 42, width: 8, height: 3 })
+    return [...sources.map(bar), ...(lastHour.refused[i] > 0 ? [refused] : [])]
+  })
+  const sums = [...sources, 'refused'].map((name) => {
+    const sum = lastHour[name].reduce((one, other) => one + other, 0)
+    return { name, words: name === 'refused' ? `${sum} refused` : `${sum} from the ${name}` }
+  })
+  const label = `Answers of the last hour: ${sums.map(({ words }) => words).join(', ')}`
+  return element(
+    'figure',
+    {},
+    drawn(
+      'svg',
+      { viewBox: '0 0 600 45', preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
+      drawn('line', { x1: 0, y1: 40.5, x2: 600, y2: 40.5 }),
+      ...bars,
+    ),
+    element(
+      'figcaption',
+      {},
+      element('span', {}, 'an hour ago'),
+      ...sums.map(({ name, words }) => element('span', { class: `key ${name}` }, words)),
+      element('span', {}, `now; at most ${most} a minute`),
+    ),
+  )
+}
+
+function drawn(name, properties, ...children) {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', name)
+  for (const [key, value] of Object.entries(properties)) made.setAttribute(key, value)
+  made.append(...children)
+  return made
+}
 
 const bootRows = (pod, { problems }) => problems.map((problem) => ({ pod, ...problem }))
 

@@ -95,6 +95,110 @@ void t.test(
   },
 )
 
+/** Shows these members of the status document in place of the hub's, until they change there. */
+const show = (page: Page, members: Readonly<Record<string, unknown>>): Promise<void> =>
+  page.evaluate(`take(${JSON.stringify(`data: ${JSON.stringify(members)}`)})`)
+
+void t.test(
+  'a time that is none, or too far, is not counted in days',
+  { skip: noBrowser },
+  async (t) => {
+    const { hub, browser } = await start(t)
+    const page = await browser.open(withToken(hub))
+    await page.shows(section('certificates'), /TLS proxy/)
+    const inYears = (years: number): string =>
+      new Date(Date.now() + years * 365.25 * 86_400_000).toISOString()
+    const ends = [
+      ['9999-12-31T23:59:59Z', 'in over 100 years'],
+      [inYears(10), 'in 10 years'],
+      [inYears(1), 'in 365 days'],
+      [inYears(-3), '3 years'],
+      ['1970-01-01T00:00:00Z', 'unknown'],
+      ['0001-01-01T00:00:00Z', 'unknown'],
+      ['no time', 'unknown'],
+    ] as const
+    for (const [notAfter, said] of ends) {
+      await show(page, { certificates: [{ use: 'serving', names: 'of a test', notAfter }] })
+      t.equal(await page.text(`${section('certificates')} td time`), said, notAfter)
+    }
+  },
+)
+
+/** The parts of names, between separators, that are on more than one line. */
+const broken = `[...document.querySelectorAll('td.name')]
+  .filter((cell) => cell.checkVisibility())
+  .flatMap((cell) => {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+    const found = []
+    while (texts.nextNode()) {
+      for (const { 0: part, index } of texts.currentNode.data.matchAll(/[^\\s/.,:;=&_-]+/g)) {
+        const range = document.createRange()
+        range.setStart(texts.currentNode, index)
+        range.setEnd(texts.currentNode, index + part.length)
+        const lines = new Set([...range.getClientRects()].map(({ top }) => Math.round(top)))
+        if (lines.size > 1) found.push(part)
+      }
+    }
+    return found
+  })`
+
+void t.test('no name is broken within a word', { skip: noBrowser }, async (t) => {
+  const { hub, browser } = await start(t)
+  const watch = {
+    component: 'a-controller-of-the-plant-with-a-name',
+    resource: 'validatingadmissionpolicies.admissionregistration.k8s.io',
+    namespace: '',
+    labelSelector:
+      'app.kubernetes.io/managed-by=installer,service.kubernetes.io/service-proxy-name',
+    fieldSelector: '',
+    source: 'cache',
+    open: 1,
+    since: '2026-11-21T12:00:00Z',
+  }
+  for (const width of [1280, 800, 360]) {
+    const page = await browser.open(withToken(hub), { width, height: 800 })
+    await page.shows(section('collections'), /pods/)
+    await show(page, { watches: { items: [watch], omitted: 0 } })
+    await page.shows(section('watches'), /a-controller/)
+    t.strictSame(await page.evaluate(broken), [], `${width} wide`)
+    await page.close()
+  }
+})
+
+void t.test(
+  'it shows what is saturated, refused and when, with remedies',
+  { skip: noBrowser },
+  async (t) => {
+    const { cloud, hub, browser } = await start(t)
+    const page = await browser.open(withToken(hub))
+    await page.shows('#freshness', /\d+\.\d MiB of \d+\.\d [MG]iB memory/)
+    const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
+    await hub.as('kubectl', table).get('/api/v1/pods')
+    const listed = await page.shows(section('collections'), /table \(JSON\)/)
+    t.notMatch(listed, 'table;v1')
+    const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/edge-9'
+    t.equal((await kubeletOf(hub).get(lease)).status, 404)
+    await page.shows(section('served'), /get leases[^\n]*cloud 404/)
+    const refused = `${section('served')} td .warn`
+    t.equal(await page.text(refused), '', 'a lease that is yet to be created is no refusal')
+
+    await cloud.unplug()
+    await hub.offline()
+    t.equal((await hub.as('kube-proxy').get('/api/v1/endpoints')).status, 503)
+    await page.shows(refused, /^1$/)
+    await page.shows(section('served'), /inspect requests --code/)
+    await page.shows(
+      section('boot'),
+      /the node\s.*refused\s+endpoints\s.*restart the component while online/,
+    )
+    const label = `document.querySelector('[data-section=served] svg').getAttribute('aria-label')`
+    t.match(await page.evaluate(label), /from the cloud, \d+ from the cache, \d+ from the hub/)
+    t.ok(
+      await page.evaluate(`document.querySelectorAll('[data-section=served] rect.cloud').length`),
+    )
+  },
+)
+
 void t.test('a user other than root has to type the token', { skip: noBrowser }, async (t) => {
   const { hub, browser } = await start(t, another)
   const page = await browser.open(`${addressOf(hub)}#token=guessed`)

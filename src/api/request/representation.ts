@@ -114,6 +114,13 @@ function representationOf(
   return undefined
 }
 
+/** For people: `JSON`, `protobuf`, `table (JSON)`, `metadata (protobuf)`. */
+export function representationText(key: string): string {
+  const [encoding = '', projection] = key.split(';')
+  const name = encoding === 'json' ? 'JSON' : encoding
+  return projection === undefined ? name : `${projection} (${name})`
+}
+
 /**
  * Whether each part of an answer shows which object it is of. Rows of a Table do, unless the client
  * requested rows without objects.

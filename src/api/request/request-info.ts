@@ -219,6 +219,11 @@ export const changesNothing = ({
   readonly info: RequestInfo
 }): boolean => method === 'GET' || method === 'HEAD' || isAnsweredByBody(info)
 
+const reads = new Set(['get', 'list', 'watch'])
+
+/** Whether a verb of resources reads. */
+export const isRead = ({ verb }: { readonly verb: string }): boolean => reads.has(verb)
+
 /**
  * Whether a request watches a resource. The verb alone does not tell: that of a non-resource
  * request is its method, which may be any word.

@@ -32,10 +32,12 @@ function hostNetworkTable({
     pod.clashes.map((clash) => [nameOf(pod), `${clash.port}/${clash.protocol}`, clash.with]),
   )
   const propagated = pods.filter(({ network }) => network === 'propagated')
-  if (propagated.length === 0)
-    return `${head}No pod is shown on the host's network that does not request it.\n`
+  const own = hostNetworkPool === true ? pods.filter(({ network }) => network === 'pod') : []
   return paragraphs(
     head,
+    propagated.length === 0
+      ? "No pod is shown on the host's network that does not request it.\n"
+      : '',
     aligned(['POD', 'PORT', 'CLASHES WITH'], clashes),
     aligned(
       ["SHOWN ON THE HOST'S NETWORK", 'PORTS'],
@@ -43,6 +45,10 @@ function hostNetworkTable({
         nameOf(pod),
         pod.ports.map(({ containerPort, protocol }) => `${containerPort}/${protocol}`).join(' '),
       ]),
+    ),
+    aligned(
+      ['KEEPS A NETWORK OF ITS OWN'],
+      own.map((pod) => [nameOf(pod)]),
     ),
   )
 }

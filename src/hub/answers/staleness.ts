@@ -19,7 +19,7 @@ export function withAge(headers: HeaderList, confirmedAt: number): HeaderList {
 }
 
 /** Whether the component prints warnings for the person who uses it. */
-export const isForPerson = ({ component }: Pick<Exchange, 'component'>): boolean =>
+export const isForPerson = ({ component }: { readonly component: string }): boolean =>
   printingWarnings.has(component)
 
 /**

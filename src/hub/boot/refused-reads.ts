@@ -1,11 +1,11 @@
 import { elapsed } from '../../base/clock.ts'
-import type { Component } from '../../api/request/component.ts'
+import { isRead } from '../../api/request/request-info.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Exchange, WireReply } from '../../http/exchange/exchange.ts'
 
 /** A read that the hub answered 503, and that nothing has answered since. */
 export interface RefusedRead {
-  readonly component: Component
+  readonly component: string
   /** `endpointslices.discovery.k8s.io` */
   readonly resource: string
   /** Empty: all namespaces, or a cluster-scoped resource. */
@@ -23,15 +23,13 @@ const mostReads = 256
  */
 const forgottenMs = 15 * 60_000
 
-const verbs = new Set(['get', 'list', 'watch'])
-
 /** The reads of components that the hub refuses at present. A list and its watch are one read. */
 export class RefusedReads {
   readonly #reads = new Map<string, RefusedRead & { readonly at: number }>()
 
   /** `reply`: the head of an answer is enough, as a watch is open for hours. */
   answered({ info, component }: Pick<Exchange, 'info' | 'component'>, reply: WireReply): void {
-    if (!info.isResource || !verbs.has(info.verb) || reply.kind === 'upgrade') return
+    if (!info.isResource || !isRead(info) || reply.kind === 'upgrade') return
     const isRefused = reply.from === 'hub' && reply.status === 503
     if (!isRefused && this.#reads.size === 0) return
     const { gvr, namespace = '', query } = info

@@ -11,7 +11,7 @@ import type {
 import { filteredBy, type Filtered } from '../../http/exchange/explanation.ts'
 import { chainWith, type FilterChain, type FilterChains } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
-import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
+import { isRead, type ResourceRequest } from '../../api/request/request-info.ts'
 import { filteredList, notedList } from './filtered-list.ts'
 import { clientCollectionOf, resumedWatch, type FilterParts } from './resumed-watch.ts'
 import { stateOf } from './filtered-watch.ts'
@@ -55,10 +55,6 @@ export function withFilters(parts: FilterParts) {
       }
     }
 }
-
-const reads: ReadonlySet<ResourceVerb> = new Set<ResourceVerb>(['get', 'list', 'watch'])
-
-const isRead = ({ verb }: ResourceRequest): boolean => reads.has(verb)
 
 const chainNow = (
   filters: FilterChains,

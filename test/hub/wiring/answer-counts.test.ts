@@ -32,6 +32,51 @@ void t.test('answers are counted by source, and the last one is kept', async (t)
   ])
 })
 
+void t.test('what clients expect to be answered counts as no refusal', async (t) => {
+  const counts = new AnswerCounts()
+  const answered = (verb: string, code: number): number => {
+    counts.add({ ...line(`${verb}-${code}`, 'cloud', code), verb }, 0)
+    return counts.all()[0]?.refused ?? NaN
+  }
+  // A kubelet reads its lease before it creates it, and a watch that is too old is listed anew.
+  const expected = [
+    ['get', 404],
+    ['list', 404],
+    ['update', 409],
+    ['watch', 410],
+  ] as const
+  for (const [verb, code] of expected) t.equal(answered(verb, code), 0, `${verb} ${code}`)
+  const refusals = [
+    ['patch', 404],
+    ['get', 403],
+    ['create', 422],
+    ['list', 429],
+    ['watch', 503],
+  ] as const
+  for (const [verb, code] of refusals) t.equal(answered(verb, code), 1, `${verb} ${code}`)
+})
+
+void t.test('answers are counted by the minute, for an hour', async (t) => {
+  const counts = new AnswerCounts()
+  const began = Date.parse('2026-11-21T12:00:30Z')
+  const minute = 60_000
+  counts.add(line('pods', 'cloud'), began)
+  counts.add(line('pods', 'cloud'), began + minute)
+  counts.add(line('pods', 'cache'), began + minute)
+  counts.add(line('pods', 'hub', 503), began + 3 * minute)
+  const before = Array.from({ length: 56 }, () => 0)
+  t.strictSame(counts.minutes(began + 3 * minute), {
+    cloud: [...before, 1, 1, 0, 0],
+    cache: [...before, 0, 1, 0, 0],
+    hub: [...before, 0, 0, 0, 1],
+    refused: [...before, 0, 0, 0, 1],
+  })
+  t.strictSame(new Set(counts.minutes(began + 70 * minute).cloud), new Set([0]))
+  // The clock was set back.
+  counts.add(line('pods', 'hub'), began - 500 * minute)
+  t.equal(counts.minutes(began - 500 * minute).hub.at(-1), 1)
+})
+
 void t.test('the least recently used count is forgotten first', async (t) => {
   const counts = new AnswerCounts()
   counts.add(line('first', 'cloud'), 0)

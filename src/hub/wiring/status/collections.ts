@@ -1,4 +1,5 @@
 import { apiVersionOf, qualifiedResource } from '../../../api/kube/gvk.ts'
+import { representationText } from '../../../api/request/representation.ts'
 import type { Cacher } from '../../cache/cacher/cacher.ts'
 import type { MeasuredCollection, StoreOverview } from '../../store/sqlite/overview.ts'
 import type { CollectionStatus, HubStatus } from './document.ts'
@@ -25,7 +26,7 @@ const statusOf = (
   labelSelector: shortened(key.labelSelector),
   fieldSelector: shortened(key.fieldSelector),
   identity: key.partition.identity,
-  representation: key.partition.representation,
+  representation: representationText(key.partition.representation),
   resourceVersion,
   confirmedAt: new Date(confirmedAt).toISOString(),
   whole: isWhole,

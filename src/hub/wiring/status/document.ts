@@ -4,7 +4,7 @@ import type { CheckResult } from '../../../http/server/ops.ts'
 import type { WatchGroup } from '../../pipeline/open-watches.ts'
 import type { Availability } from '../../upstream/balance.ts'
 import type { HealthStatus } from '../../upstream/health-status.ts'
-import type { AnswerCount } from '../answer-counts.ts'
+import type { AnswerCount, Answers } from '../answer-counts.ts'
 import type { FilterStatus } from '../enabled-filters.ts'
 import type { CertificateStatus } from './certificates.ts'
 
@@ -99,11 +99,17 @@ export interface HubStatus {
   /** `online` is `null` until the first probes have decided. */
   readonly link: { readonly online: boolean | null; readonly since?: string }
   readonly upstreams: readonly UpstreamStatus[]
+  /** Those of the kubelet first, those of people's programs last, and the latest first of each. */
   readonly served: Part<ServedStatus>
+  /** The answers of the last hour: a number for each minute, the present one last. */
+  readonly lastHour: Readonly<Record<keyof Answers, readonly number[]>>
   /** `null` where the store cannot be read. */
   readonly collections: Part<CollectionStatus> | null
   /** In bytes, on the disk. */
   readonly cache: { readonly bytes: number; readonly limit: number }
+  /** In bytes, of the process. */
+  readonly memory: { readonly bytes: number; readonly limit: number }
+  /** In the order of `served`. */
   readonly watches: Part<WatchStatus>
   /** `null` where there is no verdict yet. */
   readonly boot:
@@ -116,7 +122,10 @@ export interface HubStatus {
   readonly filters: readonly FilterStatus[]
   /** `pods` is `null` where pods were never listed. */
   readonly hostNetwork: Omit<HostNetworkReport, 'pods'> & {
-    /** The propagated ones, those with clashing ports first. */
+    /**
+     * The propagated ones, those with clashing ports first, and in a host-network pool those that
+     * keep a network of their own.
+     */
     readonly pods: Part<PodOnNode> | null
   }
   readonly certificates: readonly CertificateStatus[]

@@ -17,6 +17,7 @@ import { jsonOf } from '../../answers/on-site-reads.ts'
 import type { StatusOverlays } from '../../answers/status-overlays.ts'
 import type { FilterDecision } from '../../filter/decisions.ts'
 import type { OpenWatches } from '../../pipeline/open-watches.ts'
+import { representationText } from '../../../api/request/representation.ts'
 import type { SqliteStore } from '../../store/sqlite/sqlite-store.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
@@ -178,7 +179,8 @@ const storedStates = (
   store.partitions(gvr).flatMap(({ partition }) => {
     const state = store.get({ partition, gvr, namespace, name })
     if (state === undefined) return []
-    const { identity, representation } = partition
+    const { identity } = partition
+    const representation = representationText(partition.representation)
     if (state === 'absent') return [{ identity, representation, resourceVersion: '' }]
     const { object, confirmedAt } = state
     return [

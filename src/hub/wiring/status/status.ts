@@ -10,14 +10,16 @@ import { checkResults, isReady, type ReadinessCheck } from '../../../http/server
 import type { BootVerdict } from '../../boot/verdict.ts'
 import type { Cacher } from '../../cache/cacher/cacher.ts'
 import { collectionId } from '../../cache/collection-id.ts'
-import type { HostNetworkReport } from '../../filter/host-network/report.ts'
+import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
 import type { OpenWatches } from '../../pipeline/open-watches.ts'
+import { isForPerson } from '../../answers/staleness.ts'
 import { bytesOnDisk } from '../../store/sqlite/open.ts'
 import type { SqliteStore } from '../../store/sqlite/sqlite-store.ts'
 import type { Cloud } from '../../upstream/cloud.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
+import { memoryLimit } from '../memory.ts'
 import { certificateStatuses, type RenewalFaults } from './certificates.ts'
 import { collectionStatuses, shortened } from './collections.ts'
 import type {
@@ -74,13 +76,15 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
       notes: parts.verboseLines(),
       link: linkStatus(cloud),
       upstreams: cloud.upstreams.map((each) => upstreamStatus(each, connections)),
-      served: first(answers.all(), ({ last, ...count }): ServedStatus => ({
+      served: first(byComponent(answers.all()), ({ last, ...count }): ServedStatus => ({
         ...count,
         last: { ...last, at: time(last.at) },
       })),
+      lastHour: answers.minutes(now()),
       collections: collectionStatuses(stored, ({ key }) => cacherOf.get(collectionId(key))),
       cache: { bytes: bytesOnDisk(config.cachePath), limit: config.cacheMaxBytes },
-      watches: first(watches.groups(), (group): WatchStatus => ({
+      memory: { bytes: process.memoryUsage.rss(), limit: memoryLimit(config) },
+      watches: first(byComponent(watches.groups()), (group): WatchStatus => ({
         ...group,
         labelSelector: shortened(group.labelSelector),
         fieldSelector: shortened(group.fieldSelector),
@@ -93,8 +97,12 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
         pods: pods
           ? first(
               pods
-                .filter(({ network: shownOn }) => shownOn === 'propagated')
-                .toSorted((a, b) => b.clashes.length - a.clashes.length),
+                .filter(({ network: shownOn }) =>
+                  shownOn === 'pod'
+                    ? hostNetwork.hostNetworkPool === true
+                    : shownOn === 'propagated',
+                )
+                .toSorted((a, b) => order(a) - order(b)),
               same,
             )
           : null,
@@ -111,6 +119,19 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
 }
 
 const time = (ms: number): string => new Date(ms).toISOString()
+
+/** Stable: the kubelet's first, then those of other components by name, then people's. */
+const byComponent = <T extends { readonly component: string }>(all: readonly T[]): readonly T[] =>
+  all.toSorted(
+    (a, b) =>
+      rankOf(a) - rankOf(b) ||
+      Number(a.component > b.component) - Number(a.component < b.component),
+  )
+
+const rankOf = (one: { readonly component: string }): number =>
+  one.component === 'kubelet' ? 0 : isForPerson(one) ? 2 : 1
+
+const order = ({ network, clashes }: PodOnNode): number => (network === 'pod' ? 1 : -clashes.length)
 
 const same = <T>(item: T): T => item
 

@@ -1,12 +1,26 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import { inspect } from '../../../../src/cli/inspect/inspect.ts'
+import type { JsonObject } from '../../../../src/api/kube/json.ts'
+import { hostNetworkLabel, nodePoolLabel } from '../../../../src/api/kube/node-pool.ts'
 import type { HubStatus } from '../../../../src/hub/wiring/status/document.ts'
 import { mostItems } from '../../../../src/hub/wiring/status/status.ts'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../../../kit/bootable.ts'
-import { configMaps, pods, podsOfNode, secrets } from '../../../kit/cloud.ts'
+import { configMaps, nodeName, nodes, pods, podsOfNode, secrets } from '../../../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../../../kit/hub.ts'
 import type { Teardown } from '../../../kit/wire/wire.ts'
 import { until } from '../../../kit/until.ts'
+
+async function printed(hub: TestHub): Promise<{ code: number; out: string }> {
+  let out = ''
+  const take = (text: string): void => void (out += text)
+  const argv = ['host-network', `--serve-port=${hub.hub.opsPort}`]
+  const code = await inspect.run([...argv, `--token-file=${hub.inspectTokenFile}`], {
+    out: take,
+    err: take,
+  })
+  return { code, out }
+}
 
 const password = 'the-password-of-the-plant'
 
@@ -108,6 +122,60 @@ void t.test('through an outage and a restart it shows what is lost, and since wh
     waiting: 1,
     pods: { items: [{ name: 'press', problems: [{ reason: 'missing', name: 'password' }] }] },
   })
+})
+
+void t.test('the kubelet comes first and people last, in whatever order they came', async (t) => {
+  const { hub } = await startNode(t)
+  for (const component of ['kubectl', 'kube-proxy', 'coredns']) {
+    await hub.as(component).get('/api/v1/services')
+  }
+  const { served } = await statusUntil(hub, (each) =>
+    each.served.items.some(({ component }) => component === 'coredns'),
+  )
+  const components = [...new Set(served.items.map(({ component }) => component))]
+  t.equal(components[0], 'kubelet')
+  t.strictSame(
+    components.filter((each) => /^(kube-proxy|coredns|kubectl)$/.test(each)),
+    ['coredns', 'kube-proxy', 'kubectl'],
+  )
+})
+
+void t.test('in a host-network pool it lists the pods with a network of their own', async (t) => {
+  const cloud = await startCloud(t)
+  const node = cloud.sandbox.get(nodes, nodeName) as JsonObject & { metadata: JsonObject }
+  const labels = { [nodePoolLabel]: 'edge', [hostNetworkLabel]: 'true' }
+  cloud.sandbox.update(nodes, { ...node, metadata: { ...node.metadata, labels } })
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    flags: ['--plain-proxy=true', '--host-network-propagation=on'],
+  })
+  await until('the hub to know the pool', async () => {
+    const { body } = await hub.ops.get('/inspect/host-network')
+    return (JSON.parse(body.toString()) as JsonObject)['hostNetworkPool'] === true
+  })
+  // It ran before the node came into the pool.
+  const ran = { ...podWith('ran'), status: { hostIP: '192.0.2.1', podIP: '10.0.0.7' } }
+  cloud.sandbox.create(pods, ran)
+  cloud.sandbox.update(pods, ran, 'status')
+  cloud.sandbox.create(pods, podWith('new'))
+  const agent = podWith('agent')
+  cloud.sandbox.create(pods, {
+    ...agent,
+    spec: { ...(agent['spec'] as JsonObject), hostNetwork: true },
+  })
+  t.equal((await kubeletOf(hub).list(podsOfNode)).names.length, 3)
+  const { hostNetwork } = await statusUntil(hub, (each) => each.hostNetwork.pods)
+  t.match(
+    hostNetwork.pods?.items.map(({ name, network }) => `${name}: ${network}`),
+    ['new: propagated', 'ran: pod'],
+  )
+  const { code, out } = await until('the report to have the pods', async () => {
+    const report = await printed(hub)
+    return report.out.includes('default/ran') && report
+  })
+  t.equal(code, 0)
+  t.match(out, /^SHOWN ON THE HOST'S NETWORK[^\n]*\ndefault\/new\b/m)
+  t.match(out, /^KEEPS A NETWORK OF ITS OWN\ndefault\/ran$/m)
 })
 
 void t.test('no secret is in it', async (t) => {
