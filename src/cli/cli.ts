@@ -21,7 +21,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   },
   cluster: {
     summary: 'admission and the controller of NodePools, once per cluster',
-    load: async () => (await import('./cluster-command.ts')).cluster,
+    load: async (argv) => (await import('./cluster-command.ts')).clusterOf(argv),
   },
   completion: {
     summary: 'print the script with which a shell completes commands and flags',

@@ -25,40 +25,74 @@ import { closingMs, endProcess, exitingMs, killLater } from './end-process.ts'
 import { createLog, standardError } from './log.ts'
 
 const usage = `Usage: nodehub cluster [FLAG...]
-       nodehub cluster check [--apply|--revert] [--evict] [FLAG...]
-       nodehub cluster exit-plan [-o table|yaml|json] [FLAG...]
-       nodehub cluster give-back [FLAG...]
+       nodehub cluster check|exit-plan|give-back [FLAG...]
 
 The cluster's side of NodePools: admission in every replica, the controller in the one that leads.
 Two replicas or more, once per cluster; nodehub manifests prints what it needs there. Beside a
 yurt-manager it does not start unless --take-over is given: then it prints what it takes, and
-records it. give-back returns that, when no replica runs any more. SIGTERM or SIGINT stops it
-gracefully, a second one at once.
+records it. SIGTERM or SIGINT stops it gracefully, a second one at once.
 
-check says which parts of the pod network would stand on host-network nodes, which nodes are not as
-their pool wants them, and which excluded pods slipped in; with --apply it keeps the first off, one
-after another, with --revert it takes that back. Exit code 1 where something is left to be done.
-
-exit-plan finds the pods that a filter has put on the host's network, and prints for each owner the
-patch with which they live on without the filter, in an order that keeps service. It changes
-nothing. Exit code 1 where pods are left that need the filter.
-
+nodehub cluster check --help, and the same of the others, tells more.
 `
 
-const subcommands = ['check', 'exit-plan', 'give-back']
+interface Subcommand {
+  readonly options: OptionTable
+  /** What follows its name, and what it does. */
+  readonly help: string
+  readonly run: (argv: readonly string[], terminal: Terminal) => Promise<ExitCode>
+}
+
+const subcommands: Readonly<Record<string, Subcommand>> = {
+  check: {
+    options: checkOptions,
+    help: `[--apply|--revert] [--evict] [FLAG...]
+
+Says which parts of the pod network would stand on host-network nodes, which nodes are not as their
+pool wants them, and which excluded pods slipped in; with --apply it keeps the first off, one after
+another, with --revert it takes that back. Exit code 1 where something is left to be done.
+`,
+    run: runCheck,
+  },
+  'exit-plan': {
+    options: exitPlanOptions,
+    help: `[-o table|yaml|json] [FLAG...]
+
+Finds the pods that a filter has put on the host's network, and prints for each owner the patch with
+which they live on without the filter, in an order that keeps service. It changes nothing. Exit code
+1 where pods are left that need the filter.
+`,
+    run: runExitPlan,
+  },
+  'give-back': {
+    options: giveBackOptions,
+    help: `[FLAG...]
+
+Returns to yurt-manager what nodehub cluster --take-over took, when no replica runs any more.
+`,
+    run: runGiveBack,
+  },
+}
+
+const subcommandOf = (word: string | undefined): Subcommand | undefined =>
+  word !== undefined && Object.hasOwn(subcommands, word) ? subcommands[word] : undefined
+
+const helpOf = (text: string, options: OptionTable): string => `${text}
+${flagHelp(options)}
+Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
+`
+
+/** The same command; `help` is about the subcommand that `argv` names, if any. */
+export function clusterOf([word]: readonly string[]): Command {
+  const one = subcommandOf(word)
+  if (one) {
+    const text = `Usage: nodehub cluster ${word} ${one.help}`
+    return { ...cluster, help: () => helpOf(text, one.options) }
+  }
+  return word === 'upgrade' ? { ...cluster, help: () => `${upgradeIsGone}\n` } : cluster
+}
 
 export const cluster: Command = {
-  help: () => `${usage}${flagHelp(clusterOptions)}
-For check:
-${flagHelp(ownOf(checkOptions))}
-For exit-plan:
-${flagHelp(ownOf(exitPlanOptions))}
-For check, exit-plan and give-back, as above:
-${Object.keys(giveBackOptions)
-  .map((name) => `  --${name}\n`)
-  .join('')}
-Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
-`,
+  help: () => helpOf(usage, clusterOptions),
   completions: () => ({
     flags: {
       ...clusterOptions,
@@ -66,16 +100,15 @@ Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --
       ...exitPlanOptions,
       ...giveBackOptions,
     },
-    words: subcommands,
+    words: Object.keys(subcommands),
   }),
   async run([word, ...rest], terminal) {
-    if (word === 'check') return runCheck(rest, terminal)
-    if (word === 'exit-plan') return runExitPlan(rest, terminal)
+    const one = subcommandOf(word)
+    if (one) return one.run(rest, terminal)
     if (word === 'upgrade') return refuse(terminal, 'cluster', [upgradeIsGone])
-    if (word === 'give-back') return runGiveBack(rest, terminal)
     if (word !== undefined && !word.startsWith('-'))
       return refuse(terminal, 'cluster', [
-        `${JSON.stringify(word)} is no command of the cluster's side${didYouMean(word, subcommands)}`,
+        `${JSON.stringify(word)} is no command of the cluster's side${didYouMean(word, Object.keys(subcommands))}`,
       ])
     return runCluster(word === undefined ? [] : [word, ...rest], terminal)
   },
@@ -147,10 +180,6 @@ async function clusterUntilStopped(
     return 1
   }
 }
-
-/** The flags that `nodehub cluster` itself does not have. */
-const ownOf = (table: OptionTable): OptionTable =>
-  Object.fromEntries(Object.entries(table).filter(([name]) => !(name in giveBackOptions)))
 
 async function runCheck(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const result = readCheckConfig(processSources(argv))

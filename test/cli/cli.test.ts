@@ -69,6 +69,21 @@ void t.test('the first lines of a help are not indented', async (t) => {
   t.match(out, /^Usage: .*\n\nShows the last requests .*\n\S.*\n\n/)
 })
 
+void t.test('the help of a subcommand of cluster has its own flags alone', async (t) => {
+  const own = { check: '--revert', 'exit-plan': '--mixed', 'give-back': '--kubeconfig' }
+  for (const [word, flag] of Object.entries(own)) {
+    const { code, out } = await nodehub(`cluster ${word} --help`)
+    t.equal(code, 0)
+    t.match(out, `Usage: nodehub cluster ${word} `)
+    t.match(out, `\n  ${flag}`)
+    t.notMatch(out, '--webhook-port', word)
+  }
+  t.match((await nodehub('cluster upgrade --help')).out, 'there is no nodehub cluster upgrade')
+  const { out } = await nodehub('cluster --help')
+  t.match(out, '--webhook-port')
+  t.notMatch(out, '--mixed')
+})
+
 void t.test('every command has help that names its flags', async (t) => {
   const overview = await nodehub('--help')
   t.equal(overview.code, 0)
