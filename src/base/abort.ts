@@ -81,7 +81,22 @@ export const follow = (
 export function onAbort(signal: AbortSignalLike, act: () => void): Disposable {
   if (signal.aborted) act()
   else signal.addEventListener('abort', act, once)
-  return { [Symbol.dispose]: () => signal.removeEventListener('abort', act) }
+  return new AbortListener(signal, act)
+}
+
+/** A class, not a literal with a closure: a request makes several. */
+class AbortListener implements Disposable {
+  readonly #signal: AbortSignalLike
+  readonly #act: () => void
+
+  constructor(signal: AbortSignalLike, act: () => void) {
+    this.#signal = signal
+    this.#act = act
+  }
+
+  [Symbol.dispose](): void {
+    this.#signal.removeEventListener('abort', this.#act)
+  }
 }
 
 /** Resolves when `signal` aborts. */

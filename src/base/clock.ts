@@ -22,9 +22,19 @@ export const elapsed = (): number => performance.now()
 
 /** Calls `act` once after `ms`; disposing cancels it. Does not keep the process alive. */
 export function after(ms: number, act: () => void): Disposable {
-  const timer = setTimeout(act, ms)
-  timer.unref()
-  return { [Symbol.dispose]: () => clearTimeout(timer) }
+  return new Timer(setTimeout(act, ms).unref())
+}
+
+class Timer implements Disposable {
+  readonly #timer: NodeJS.Timeout
+
+  constructor(timer: NodeJS.Timeout) {
+    this.#timer = timer
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer)
+  }
 }
 
 /** The number of intervals of a wait in waking time. */

@@ -14,17 +14,32 @@ export function seriesWith(
   names: readonly Label[],
   bounds: Bounds,
 ): (labels: Readonly<Record<string, string>>) => Labels {
-  const known = new Map<string, Labels>()
+  const root = new Branch()
+  let size = 0
   const others = Object.fromEntries(names.map((name) => [name, 'other']))
   return (labels) => {
-    let key = ''
-    for (const name of names) key += `${bounds[name](labels[name] ?? '')}\n`
-    const found = known.get(key)
-    if (found) return found
-    if (known.size >= mostSeries) return others
-    const values = key.split('\n')
-    const series = Object.fromEntries(names.map((name, i) => [name, values[i] ?? '']))
-    known.set(key, series)
-    return series
+    let branch = root
+    for (const name of names) {
+      const value = bounds[name](labels[name] ?? '')
+      let next = branch.byValue.get(value)
+      if (next === undefined) {
+        if (size >= mostSeries) return others
+        branch.byValue.set(value, (next = new Branch()))
+      }
+      branch = next
+    }
+    if (branch.labels === undefined) {
+      size += 1
+      branch.labels = Object.fromEntries(
+        names.map((name) => [name, bounds[name](labels[name] ?? '')]),
+      )
+    }
+    return branch.labels
   }
+}
+
+/** A tree, by the values of the labels in order: a look-up makes no string. */
+class Branch {
+  readonly byValue = new Map<string, Branch>()
+  labels: Labels | undefined
 }

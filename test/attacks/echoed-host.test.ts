@@ -6,7 +6,7 @@ import t from 'tap'
 import type { BodyReply, Claim, Exchange } from '../../src/http/exchange/exchange.ts'
 import { MalformedSelector } from '../../src/api/kube/selectors.ts'
 import { badRequest, notFound, StatusError, tooManyRequests } from '../../src/api/kube/status.ts'
-import { withRescue } from '../../src/hub/pipeline/failures.ts'
+import { withEncoding } from '../../src/hub/pipeline/encoding.ts'
 import { claimOf, exchangeOf } from '../kit/exchange.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import { dial, type Answer } from '../kit/wire/wire.ts'
@@ -52,7 +52,7 @@ for (const [error, code] of errors) {
     `a ${error.name} of ${code} repeats parts of a request to proven callers only`,
     async (t) => {
       const bodyFor = async (exchange: Exchange): Promise<BodyReply> =>
-        (await withRescue(() => undefined)(() => Promise.reject(error))(exchange)) as BodyReply
+        (await withEncoding(() => undefined)(() => Promise.reject(error))(exchange)) as BodyReply
       const exchange = exchangeOf('/api/v1/pods')
       const unproven = await bodyFor({ ...exchange, claim: claimed(false) })
       t.equal(unproven.status, code)
@@ -65,7 +65,7 @@ for (const [error, code] of errors) {
 }
 
 void t.test('a refusal of an unproven caller keeps its Retry-After', async (t) => {
-  const rescue = withRescue(() => undefined)(() => {
+  const rescue = withEncoding(() => undefined)(() => {
     throw new StatusError(tooManyRequests('later', 7))
   })
   const reply = (await rescue({

@@ -29,6 +29,10 @@ export class HeaderList {
     return values
   }
 
+  has(name: string): boolean {
+    return this.get(name) !== undefined
+  }
+
   /** Without the fields for whose lower-case name `drop` returns true. */
   without(drop: (name: string) => boolean): HeaderList {
     const kept: string[] = []
@@ -62,14 +66,23 @@ const hopByHop = new Set([
  * would be taken for its answer to a token.
  */
 export function endToEnd(headers: HeaderList): HeaderList {
-  const connection = headers.all('connection')
-  if (connection.length === 0) return headers.without((name) => hopByHop.has(name))
+  const isDropped = hopByHopIn(headers)
+  return headers.without(isDropped)
+}
+
+/** Whether a field of `headers` is hop-by-hop; by its lower-case name (see `endToEnd`). */
+export function hopByHopIn(headers: HeaderList): (name: string) => boolean {
+  if (!headers.has('connection')) return isHopByHop
   const named = new Set(
-    connection.flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase())),
+    headers
+      .all('connection')
+      .flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase())),
   )
   named.delete('authorization')
-  return headers.without((name) => hopByHop.has(name) || named.has(name))
+  return (name) => hopByHop.has(name) || named.has(name)
 }
+
+const isHopByHop = (name: string): boolean => hopByHop.has(name)
 
 /**
  * Whether an API server sent these fields: each of its answers has an Audit-Id (apiserver

@@ -12,10 +12,31 @@ export const delegateTo = (sink: Sink): Sink => ({
 export const metered =
   (source: ByteSource, count: (bytes: number) => void): ByteSource =>
   (sink) =>
-    source({
-      ...delegateTo(sink),
-      write: (chunk, onWritten) => {
-        count(chunk.byteLength)
-        return sink.write(chunk, onWritten)
-      },
-    })
+    source(new MeteredSink(sink, count))
+
+class MeteredSink implements Sink {
+  readonly #sink: Sink
+  readonly #count: (bytes: number) => void
+
+  constructor(sink: Sink, count: (bytes: number) => void) {
+    this.#sink = sink
+    this.#count = count
+  }
+
+  write(chunk: Uint8Array, onWritten?: () => void): boolean {
+    this.#count(chunk.byteLength)
+    return this.#sink.write(chunk, onWritten)
+  }
+
+  drained(): Promise<void> {
+    return this.#sink.drained()
+  }
+
+  end(trailers?: readonly string[]): void {
+    this.#sink.end(trailers)
+  }
+
+  fail(cause: Error): void {
+    this.#sink.fail(cause)
+  }
+}

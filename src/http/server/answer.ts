@@ -38,7 +38,7 @@ export interface ResponseWriter {
   /** Sends the whole body. */
   end(body: Uint8Array): void
   /** For a body in parts; may be called once. */
-  sink(): Sink & { started(): boolean }
+  sink(): Sink & { readonly started: boolean }
 }
 
 /**
@@ -64,7 +64,7 @@ export async function answer(
   const sink = writer.sink()
   const giveUp = reply.source(sink)
   // A watch may send nothing for minutes, but its client waits for the head.
-  if (!sink.started()) writer.flush()
+  if (!sink.started) writer.flush()
   onAbort(signal, giveUp)
 }
 

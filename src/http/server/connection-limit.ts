@@ -78,6 +78,13 @@ export class ConnectionLimit {
   /** By the socket that requests arrive on. */
   readonly #bySocket = new WeakMap<Socket, Connection>()
   #sequence = 0
+  readonly #events: ActivityEvents = {
+    proven: (connection, identity) => this.#proven(connection, identity),
+    disproven: (connection) => this.#disproven(connection),
+    over: (connection) => {
+      if (--connection.underWay === 0) connection.since = this.#sequence++
+    },
+  }
 
   constructor(server: Server, { most, mostUnproven = most }: ConnectionBounds, onCut: OnCut) {
     this.#most = most
@@ -134,35 +141,11 @@ export class ConnectionLimit {
   /** Has to be called when a request begins, with the connection or the TLS socket over it. */
   beginRequest(socket: Socket): RequestActivity {
     const connection = this.#of(socket)
-    let over = !connection
-    let isProven = false
     if (connection) {
       connection.used = true
       if (connection.underWay++ === 0) connection.since = this.#sequence++
     }
-    return {
-      get onProvenConnection() {
-        return connection !== undefined && connection.rank !== 'unproven'
-      },
-      proven: (identity) => {
-        isProven = true
-        if (connection?.open) this.#proven(connection, identity)
-      },
-      disproven: () => {
-        isProven = false
-      },
-      answered: (status) => {
-        if (!connection || isProven || !isRefusal(status)) return false
-        if (status === 401 && connection.open) this.#disproven(connection)
-        connection.refusals++
-        return connection.refusals >= limits.refusals
-      },
-      [Symbol.dispose]: () => {
-        if (over || !connection) return
-        over = true
-        if (--connection.underWay === 0) connection.since = this.#sequence++
-      },
-    }
+    return new Activity(connection, this.#events)
   }
 
   /** Calls `onProven` each time that a connection leaves the unproven ones. */
@@ -228,6 +211,52 @@ export class ConnectionLimit {
     this.#ranks[connection.rank].delete(connection)
     connection.open = false
     this.#all.delete(connection.name)
+  }
+}
+
+interface ActivityEvents {
+  readonly proven: (connection: Connection, identity: Identity) => void
+  readonly disproven: (connection: Connection) => void
+  readonly over: (connection: Connection) => void
+}
+
+class Activity implements RequestActivity {
+  readonly #connection: Connection | undefined
+  readonly #events: ActivityEvents
+  #isOver = false
+  #isProven = false
+
+  /** `connection`: absent where it is closed. */
+  constructor(connection: Connection | undefined, events: ActivityEvents) {
+    this.#connection = connection
+    this.#events = events
+  }
+
+  get onProvenConnection(): boolean {
+    return this.#connection !== undefined && this.#connection.rank !== 'unproven'
+  }
+
+  readonly proven = (identity: Identity): void => {
+    this.#isProven = true
+    if (this.#connection?.open) this.#events.proven(this.#connection, identity)
+  }
+
+  readonly disproven = (): void => {
+    this.#isProven = false
+  }
+
+  answered(status: number): boolean {
+    const connection = this.#connection
+    if (!connection || this.#isProven || !isRefusal(status)) return false
+    if (status === 401 && connection.open) this.#events.disproven(connection)
+    connection.refusals++
+    return connection.refusals >= limits.refusals
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#isOver || !this.#connection) return
+    this.#isOver = true
+    this.#events.over(this.#connection)
   }
 }
 

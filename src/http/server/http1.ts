@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -14,8 +13,9 @@ import { limits } from './limits.ts'
 import { faultOf, pathOf, type Fault } from './message.ts'
 import { peerOf } from './peer.ts'
 import { reasonPhrase } from './phrase.ts'
+import { requestId } from './request-id.ts'
 import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
-import { streamSink, type SinkCallbacks } from './sink.ts'
+import { StreamSink, type SinkCallbacks } from './sink.ts'
 import { mayBeRefused, closingConnections, pendingRequestsOn } from './pending-requests.ts'
 
 /** Options for Node's server, with and without TLS. */
@@ -214,12 +214,12 @@ function writerOf(
         closingConnections.add(request.socket)
         response.shouldKeepAlive = false
       }
-      response.writeHead(status, reasonPhrase(status), [...headers.raw])
+      response.writeHead(status, reasonPhrase(status), headers.raw as string[])
     },
     flush: () => response.flushHeaders(),
     end: (body) => void response.end(request.method === 'HEAD' ? undefined : body),
     sink: () =>
-      streamSink(response, {
+      new StreamSink(response, {
         trailers: (raw) => response.addTrailers(pairs(raw)),
         breakOff: (cause) => void response.destroy(cause),
         onBroken,
@@ -298,7 +298,7 @@ function incoming(
   activity: RequestActivity,
 ): Incoming {
   return {
-    id: randomUUID(),
+    id: requestId(),
     method: request.method ?? 'GET',
     url: pathOf(request),
     headers: new HeaderList(request.rawHeaders),

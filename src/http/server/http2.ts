@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import {
   constants,
   performServerHandshake,
@@ -18,7 +17,8 @@ import type { RequestActivity } from './connection-limit.ts'
 import type { Drainable } from './http1.ts'
 import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
-import { streamSink, type SinkCallbacks } from './sink.ts'
+import { requestId } from './request-id.ts'
+import { StreamSink, type SinkCallbacks } from './sink.ts'
 
 /** A stream's connection and the head of its request. */
 interface StreamHead {
@@ -197,7 +197,7 @@ export class Http2Connections implements Drainable {
     if (fields.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
     const own = raw.without((name) => name.startsWith(':') || name === 'host')
     const incoming: Incoming = {
-      id: randomUUID(),
+      id: requestId(),
       method: fields[':method'] ?? 'GET',
       url: path,
       headers: host === undefined ? own : new HeaderList(['host', host, ...own.raw]),
@@ -251,7 +251,7 @@ function writerOf(
     flush: () => undefined,
     end: (body) => void (stream.writableEnded || stream.end(body, onTaken)),
     sink: () =>
-      streamSink(stream, {
+      new StreamSink(stream, {
         trailers: (raw) => (trailers = grouped(raw)),
         breakOff: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
         onBroken,

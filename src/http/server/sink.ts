@@ -18,33 +18,49 @@ export interface SinkOptions extends SinkCallbacks {
 }
 
 /** A Sink over a stream whose head is set, and is sent with the first bytes. */
-export function streamSink(
-  stream: Writable,
-  { trailers, breakOff, onBroken, onTaken }: SinkOptions,
-): Sink & { started(): boolean } {
-  let started = false
-  return {
-    started: () => started,
-    write: (chunk, onWritten) => {
-      started = true
+export class StreamSink implements Sink {
+  readonly #stream: Writable
+  readonly #options: SinkOptions
+  #drained: (() => Promise<void>) | undefined
+  #started = false
+
+  constructor(stream: Writable, options: SinkOptions) {
+    this.#stream = stream
+    this.#options = options
+  }
+
+  get started(): boolean {
+    return this.#started
+  }
+
+  write(chunk: Uint8Array, onWritten?: () => void): boolean {
+    this.#started = true
+    const stream = this.#stream
+    const { onTaken } = this.#options
+    if (onWritten === undefined) stream.write(chunk, onTaken)
+    else
       stream.write(chunk, (failure) => {
         onTaken()
         // A stream of HTTP/2 that was reset reports no failure for what may still be on its way.
-        if (!failure && !stream.destroyed) onWritten?.()
+        if (!failure && !stream.destroyed) onWritten()
       })
-      return stream.writableLength < limits.answerBytes
-    },
-    drained: drainedOf(stream),
-    end: (raw) => {
-      started = true
-      if (raw && raw.length > 0) trailers(raw)
-      stream.end()
-    },
-    fail: (cause) => {
-      started = true
-      // A destroyed stream means that the client disconnected, which is no failure.
-      if (!stream.destroyed) onBroken(cause)
-      breakOff(cause)
-    },
+    return stream.writableLength < limits.answerBytes
+  }
+
+  drained(): Promise<void> {
+    return (this.#drained ??= drainedOf(this.#stream))()
+  }
+
+  end(trailers?: readonly string[]): void {
+    this.#started = true
+    if (trailers && trailers.length > 0) this.#options.trailers(trailers)
+    this.#stream.end()
+  }
+
+  fail(cause: Error): void {
+    this.#started = true
+    // A destroyed stream means that the client disconnected, which is no failure.
+    if (!this.#stream.destroyed) this.#options.onBroken(cause)
+    this.#options.breakOff(cause)
   }
 }

@@ -26,11 +26,13 @@ export function presentedCredential({
   headers,
   upgrade,
 }: Incoming): PresentedCredential | undefined {
-  const [authorization, ...more] = headers.all('authorization')
+  const authorization = headers.get('authorization')
   if (authorization !== undefined) {
-    const token = more.length === 0 ? bearerToken(authorization) : undefined
+    const isOnly = headers.all('authorization').length === 1
+    const token = isOnly ? bearerToken(authorization) : undefined
     return { text: authorization, ...(token !== undefined && { token }) }
   }
+  if (!headers.has('sec-websocket-protocol')) return undefined
   const offered = headers.all('sec-websocket-protocol').flatMap((value) => value.split(','))
   const protocol = offered.map((name) => name.trim()).find((name) => name.startsWith(tokenProtocol))
   if (protocol === undefined) return undefined

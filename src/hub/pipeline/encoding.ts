@@ -15,15 +15,24 @@ import type {
   WireReply,
 } from '../../http/exchange/exchange.ts'
 import type { HeaderList } from '../../http/exchange/headers.ts'
+import { failureReply, type OnUnexpected } from './failures.ts'
 import { unpackedHeaders, withLength } from '../../http/exchange/unpacked.ts'
 
 /**
  * Encodes objects in their representation; an unchanged object leaves in its own bytes. The end of
- * a list is sent only after its commit.
+ * a list is sent only after its commit. A failure becomes a Status in the encoding that the client
+ * accepts.
  */
-export function withEncoding(next: Handler<Exchange>): Handler<Exchange, WireReply> {
-  return async (exchange) => encoded(await next(exchange))
-}
+export const withEncoding =
+  (onUnexpected: OnUnexpected) =>
+  (next: Handler<Exchange>): Handler<Exchange, WireReply> =>
+  async (exchange) => {
+    try {
+      return encoded(await next(exchange))
+    } catch (error) {
+      return failureReply(error, exchange, onUnexpected)
+    }
+  }
 
 function encoded(reply: Reply): WireReply {
   switch (reply.kind) {

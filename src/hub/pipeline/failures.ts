@@ -6,7 +6,6 @@ import type {
   Exchange,
   Handler,
   Incoming,
-  Reply,
   WireReply,
 } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
@@ -76,23 +75,16 @@ export type OnUnexpected = (
   what: { readonly method: string; readonly url: string },
 ) => void
 
-/** Turns failures into a Status in the encoding that the client accepts. */
-export function withRescue(onUnexpected: OnUnexpected) {
-  return (next: Handler<Exchange>): Handler<Exchange> =>
-    async (exchange): Promise<Reply> => {
-      try {
-        return await next(exchange)
-      } catch (error) {
-        const [representation] = exchange.representations
-        const status = statusFor(error, exchange, onUnexpected)
-        const shown = isProven(exchange) ? status : withoutEcho(status)
-        return statusReply(
-          shown,
-          representation?.encoding ?? 'json',
-          reasonOf(error) ?? status.message,
-        )
-      }
-    }
+/** The Status of a failure, in the encoding that the client accepts. */
+export function failureReply(
+  error: unknown,
+  exchange: Exchange,
+  onUnexpected: OnUnexpected,
+): BodyReply {
+  const [representation] = exchange.representations
+  const status = statusFor(error, exchange, onUnexpected)
+  const shown = isProven(exchange) ? status : withoutEcho(status)
+  return statusReply(shown, representation?.encoding ?? 'json', reasonOf(error) ?? status.message)
 }
 
 /**

@@ -10,7 +10,7 @@ import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withConfirmedAccount } from './confirmed-account.ts'
 import { withExplanation } from './explain.ts'
 import { withEncoding } from './encoding.ts'
-import { withLastResort, withRescue, type OnUnexpected } from './failures.ts'
+import { withLastResort, type OnUnexpected } from './failures.ts'
 import type { FilterParts } from './resumed-watch.ts'
 import { withFilters } from './filter-answers.ts'
 import { withDeadline } from './deadline.ts'
@@ -23,11 +23,7 @@ import type { RefusedReads } from '../boot/refused-reads.ts'
 import { withSpan } from './request-span.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
-import {
-  isAnsweredByBody,
-  parseRequestInfo,
-  type RequestInfo,
-} from '../../api/request/request-info.ts'
+import { isAnsweredByBody, parseRequestInfo } from '../../api/request/request-info.ts'
 import { componentOf } from '../../api/request/component.ts'
 import { representationsOf } from '../../api/request/representation.ts'
 import { forbidden, StatusError } from '../../api/kube/status.ts'
@@ -73,9 +69,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withLastResort(parts.onUnexpected, refused))
       // refuses a foreign Host or Origin before any of the request is trusted
       .through(withOwnHost(parts.ownHosts))
-      // parses the URL: authentication and limits depend on it
-      .through(withRequestInfo)
-      // authenticates the caller: the request becomes an exchange
+      // parses the URL and authenticates the caller: the request becomes an exchange
       .through(withIdentity(parts.callers))
       // reports the proven caller to the listener, before any of the answer exists
       .through(withProvenCaller)
@@ -89,10 +83,8 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(memory.sending)
       // bounds what all watches hold for clients that do not read
       .through(slowWatches.bounding)
-      // encodes objects in the representation that the client accepts
-      .through(withEncoding)
-      // turns failures into a Status in that representation
-      .through(withRescue(parts.onUnexpected))
+      // encodes objects, and failures as a Status, in the representation that the client accepts
+      .through(withEncoding(parts.onUnexpected))
       // sheds by priority level, before anything is queued
       .through(withInFlightLimit(seats, onShed))
       // sheds before memory runs out
@@ -151,35 +143,24 @@ export function withOwnHost(ownHosts: ReadonlySet<string>) {
 /** The number of address and Host pairs remembered: programs repeat a few. */
 const mostFamiliar = 64
 
-/** A request with its parsed URL. */
-interface ParsedRequest extends Incoming {
-  readonly info: RequestInfo
-}
-
-/** Parses the URL of a request. */
-function withRequestInfo(next: Handler<ParsedRequest, WireReply>): Handler<Incoming, WireReply> {
-  return (incoming) => {
-    const info = parseRequestInfo(incoming.method, incoming.url)
-    return next({ ...incoming, info })
-  }
-}
-
 /**
- * Authenticates the caller, and determines its component and the representations that it accepts:
- * the request becomes an exchange.
+ * Parses the URL, authenticates the caller, and determines its component and the representations
+ * that it accepts: the request becomes an exchange.
  */
 function withIdentity(rules: AuthenticationRules) {
   const kubelets = new KubeletNames(rules.nodeName)
-  return (next: Handler<Exchange, WireReply>): Handler<ParsedRequest, WireReply> =>
+  return (next: Handler<Exchange, WireReply>): Handler<Incoming, WireReply> =>
     async (request) => {
+      const info = parseRequestInfo(request.method, request.url)
       const caller = await authenticate(request, rules)
       const name = componentOf(request.headers.get('user-agent'))
       const isNode = caller.credential === 'node'
       return next({
         ...request,
         ...caller,
-        component: isNode ? kubelets.componentOf(name, request.info) : name,
-        representations: representationsOf(request.headers.get('accept'), request.info.query),
+        info,
+        component: isNode ? kubelets.componentOf(name, info) : name,
+        representations: representationsOf(request.headers.get('accept'), info.query),
       })
     }
 }

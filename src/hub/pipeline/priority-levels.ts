@@ -61,10 +61,12 @@ export class PriorityShares {
   /** The first level from `from` upward whose limit would be exceeded by `more`. */
   #exceeded(from: number, more: number): PriorityLevel | undefined {
     let used = 0
-    for (const [i, level] of priorityLevels.entries()) {
-      const limit = this.limit(level)
+    const total = this.#total()
+    let at = 0
+    for (const level of priorityLevels) {
+      const limit = limits[level](total)
       used += this.#taken[level]
-      if (i >= from && used + more > limit) return level
+      if (at++ >= from && used + more > limit) return level
       used = Math.min(used, limit)
     }
     return undefined

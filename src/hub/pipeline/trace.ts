@@ -76,10 +76,12 @@ export function withTrace({ metrics, watches, refused, onAnswer }: TraceParts) {
       gauge?.add(1)
       if (info.isResource) traffic.inFlight++
       const watch = watching ? watches.begin(exchange, now()) : undefined
+      let noteEnd = (): void => undefined
       onAbort(exchange.signal, () => {
         gauge?.add(-1)
         watch?.[Symbol.dispose]()
         if (info.isResource) traffic.inFlight--
+        noteEnd()
       })
       const reply = await next(exchange)
       watch?.answeredBy(reply.from)
@@ -100,7 +102,7 @@ export function withTrace({ metrics, watches, refused, onAnswer }: TraceParts) {
       if (reply.kind !== 'upgrade') count(reply.status)
       else if (reply.finalStatus) void reply.finalStatus.then(count)
       else count(101)
-      onAbort(exchange.signal, () => {
+      noteEnd = () => {
         const ms = elapsed() - began
         if (!longRunning) {
           metrics.requestDuration.observe({ verb: info.verb, source: reply.from }, ms / 1000)
@@ -109,12 +111,16 @@ export function withTrace({ metrics, watches, refused, onAnswer }: TraceParts) {
         const { verb, path } = info
         const resource = info.isResource ? qualifiedResource(info.gvr) : ''
         const source = reply.from
+        const why = whyOf(reply)
         const line = { id, method, path, verb, resource, component, code, source, ms }
-        onAnswer(
-          { ...line, ...whyOf(reply) },
-          { ...callerOf(exchange), ...objectOf(info), sentBytes, ...explanationOf(reply) },
-        )
-      })
+        onAnswer(why === undefined ? line : { ...line, why }, {
+          ...callerOf(exchange),
+          ...objectOf(info),
+          sentBytes,
+          ...explanationOf(reply),
+        })
+      }
+      if (exchange.signal.aborted) noteEnd()
       if (reply.kind !== 'bytes') return reply
       return { ...reply, source: metered(reply.source, (bytes) => void (sentBytes += bytes)) }
     }
@@ -145,6 +151,7 @@ export function refusalLine(
   reply: BodyReply,
 ): Omit<AnswerLine, 'ms'> {
   const [path = ''] = url.split('?')
+  const why = whyOf(reply)
   return {
     id,
     method,
@@ -154,7 +161,7 @@ export function refusalLine(
     component: componentOf(headers.get('user-agent')),
     code: reply.status,
     source: reply.from,
-    ...whyOf(reply),
+    ...(why !== undefined && { why }),
   }
 }
 
@@ -182,10 +189,8 @@ const objectOf = (info: RequestInfo): Pick<AnswerDetail, 'namespace' | 'name'> =
 /** In characters: a Status may quote a selector of its request. */
 const longestWhy = 200
 
-const whyOf = ({ kind, from, explanation }: WireReply): Pick<AnswerLine, 'why'> =>
-  kind === 'body' && from === 'hub' && explanation?.reason !== undefined
-    ? { why: explanation.reason.slice(0, longestWhy) }
-    : {}
+const whyOf = ({ kind, from, explanation }: WireReply): string | undefined =>
+  kind === 'body' && from === 'hub' ? explanation?.reason?.slice(0, longestWhy) : undefined
 
 /** The labels under which the traffic of a request is counted. */
 function trafficLabels({ info, component }: Exchange): TrafficLabels {

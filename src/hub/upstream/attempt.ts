@@ -76,7 +76,8 @@ export function attempt(
         {
           method: exchange.method,
           path: url,
-          headers: [...headers.raw],
+          // undici does not change it.
+          headers: headers.raw as string[],
           body: exchange.content ?? (exchange.body ? attemptBody(exchange.body) : null),
           isWatch: isWatch(exchange.info),
         },
@@ -101,6 +102,7 @@ class UnknownFraming extends Error {
  * (RFC 9112 section 6.1).
  */
 const hasUnknownFraming = (headers: HeaderList): boolean =>
+  headers.has('transfer-encoding') &&
   headers.all('transfer-encoding').some((coding) => coding.trim().toLowerCase() !== 'chunked')
 
 /**

@@ -21,15 +21,16 @@ interface CompressionRules {
  */
 export const withCompression =
   (forward: Forward, { always, mayChange, onUnpacked }: CompressionRules): Forward =>
-  async (exchange, options) => {
+  (exchange, options) => {
     if (acceptsGzip(exchange.headers)) {
-      const reply = await forward(exchange, options)
-      const isFiltered = exchange.method === 'GET' && reply.status === 200 && mayChange(exchange)
-      return isFiltered ? inflated(reply, onUnpacked) : reply
+      if (exchange.method !== 'GET') return forward(exchange, options)
+      return forward(exchange, options).then((reply) =>
+        reply.status === 200 && mayChange(exchange) ? inflated(reply, onUnpacked) : reply,
+      )
     }
     if (!always() || !isOfCollection(exchange)) return forward(exchange, options)
     const compressed = { ...exchange, headers: withGzipOnly(exchange.headers) }
-    return inflated(await forward(compressed, options), onUnpacked)
+    return forward(compressed, options).then((reply) => inflated(reply, onUnpacked))
   }
 
 /** Not a request for a range: part of a compressed body cannot be inflated. */

@@ -1,7 +1,7 @@
 import type { Connections } from '../../http/client/connections.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { Span } from '../../tracing/span.ts'
-import { endToEnd, type HeaderList } from '../../http/exchange/headers.ts'
+import { HeaderList, hopByHopIn } from '../../http/exchange/headers.ts'
 
 /**
  * The client's header fields as the hub sends them upstream, for requests of every kind. It drops
@@ -16,8 +16,10 @@ export function outgoingHeaders(
   span: Span | undefined,
 ): HeaderList {
   const byNode = credential === 'node'
-  const passed = endToEnd(headers).without(
+  const isHopByHop = hopByHopIn(headers)
+  const passed = headers.without(
     (name) =>
+      isHopByHop(name) ||
       name === 'host' ||
       name === 'expect' ||
       name.startsWith('x-remote-') ||
@@ -25,8 +27,9 @@ export function outgoingHeaders(
       (span !== undefined && (name === 'traceparent' || name === 'tracestate')) ||
       (byNode && (name.startsWith('impersonate-') || name === 'authorization')),
   )
-  let withHost = passed.with('Host', host)
-  if (span) for (const [name, value] of span.contextFields) withHost = withHost.with(name, value)
+  const raw = [...passed.raw, 'Host', host]
+  if (span) for (const field of span.contextFields) raw.push(...field)
   const authorization = byNode ? connections.authorization('node') : undefined
-  return authorization === undefined ? withHost : withHost.with('Authorization', authorization)
+  if (authorization !== undefined) raw.push('Authorization', authorization)
+  return new HeaderList(raw)
 }

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { streamSink } from '../../../src/http/server/sink.ts'
+import { StreamSink } from '../../../src/http/server/sink.ts'
 
 interface Written {
   readonly stream: Writable
@@ -15,7 +15,7 @@ function written(): Written {
   const taken: string[] = []
   let go: (() => void) | undefined
   const stream = new Writable({ write: (_chunk, _encoding, done) => void (go ??= done) })
-  const sink = streamSink(stream, {
+  const sink = new StreamSink(stream, {
     trailers: () => undefined,
     breakOff: () => undefined,
     onBroken: () => undefined,

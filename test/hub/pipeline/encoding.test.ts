@@ -47,7 +47,7 @@ const listText = (letter: string, batches: number): string => {
   return `${head}${Array.from({ length: batches }, () => batch.join(',')).join(',')}]}\n`
 }
 
-const serve = withEncoding(async ({ url }) => listOf(url))
+const serve = withEncoding(() => undefined)(async ({ url }) => listOf(url))
 const handler = provenAs((incoming) => serve({ ...exchangeOf('/'), ...incoming }))
 
 /** Opens answers over HTTP/1.1, each on a connection of its own. */

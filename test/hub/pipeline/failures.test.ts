@@ -6,7 +6,8 @@ import {
   tooManyRequests,
   unauthorized,
 } from '../../../src/api/kube/status.ts'
-import { withLastResort, withRescue } from '../../../src/hub/pipeline/failures.ts'
+import { withEncoding } from '../../../src/hub/pipeline/encoding.ts'
+import { withLastResort } from '../../../src/hub/pipeline/failures.ts'
 import { Unreachable } from '../../../src/hub/upstream/forward.ts'
 import { MalformedPath } from '../../../src/api/request/request-info.ts'
 import { objectOf } from '../../kit/client.ts'
@@ -29,7 +30,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   for (const [error, told, unforeseen] of failures) {
     void t.test(`${String(error)} in ${encoding} is ${JSON.stringify(told)}`, async (t) => {
       const seen: unknown[] = []
-      const handle = withRescue((cause) => seen.push(cause))(() => Promise.reject(error as Error))
+      const handle = withEncoding((cause) => seen.push(cause))(() => Promise.reject(error as Error))
       const accept = { json: 'application/json', protobuf: 'application/vnd.kubernetes.protobuf' }
       const exchange = exchangeOf('/api/v1/pods', { headers: { Accept: accept[encoding] } })
       const reply = (await handle(exchange)) as BodyReply
@@ -46,7 +47,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('a synchronous failure becomes a Status like any other', async (t) => {
-  const handle = withRescue(() => undefined)(() => {
+  const handle = withEncoding(() => undefined)(() => {
     throw new StatusError(tooManyRequests('later', 7))
   })
   const reply = (await handle(exchangeOf('/api/v1/pods'))) as BodyReply
@@ -57,7 +58,7 @@ void t.test('a failure after the client has gone is logged as 499, and as no fau
   const seen: unknown[] = []
   const client = new AbortController()
   client.abort()
-  const handle = withRescue((cause) => seen.push(cause))(() => Promise.reject(new Error('gone')))
+  const handle = withEncoding((cause) => seen.push(cause))(() => Promise.reject(new Error('gone')))
   t.match(await handle(exchangeOf('/api/v1/pods', { signal: client.signal })), { status: 499 })
   t.strictSame(seen, [])
 })

@@ -155,7 +155,9 @@ void t.test('an event is filtered and encoded once for several watches', async (
       })(),
       isShared: true,
     }
-    const handler = withEncoding(withFilters(filteringOf(chain))(asked(reply).next))
+    const handler = withEncoding(() => undefined)(
+      withFilters(filteringOf(chain))(asked(reply).next),
+    )
     const encoded = await handler(watch)
     if (encoded.kind !== 'bytes') throw new Error('it is no watch')
     for await (const group of new Chunks(encoded.source)) frames.push(...group)
