@@ -400,7 +400,6 @@ export async function startHub(
       authorize: (caller) => mayInspect(caller, inspectors),
     },
     page: pageFiles(),
-    profiling: { authorize: ({ peer }) => isRoot(peer, owners) },
     joinToken: {
       authorize: ({ peer }) => isRoot(peer, owners),
       replace: (token) => obtained.replaceToken(token),

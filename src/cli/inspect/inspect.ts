@@ -164,9 +164,17 @@ async function ofRunning(what: string | undefined): Promise<string> {
 const listed = (names: readonly string[]): string =>
   new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(names)
 
+/** What takes the place of reports that an earlier release had. */
+const gone: Readonly<Record<string, string>> = {
+  profile:
+    'there is no profile any more: SIGQUIT writes stacks and memory, and NODE_OPTIONS=--cpu-prof of a start a profile',
+  traffic:
+    'there is no traffic by day any more: node_yurthub_proxy_traffic_collector of /metrics counts the bytes of answers by component and resource',
+}
+
 function unknown(what: string | undefined): string {
-  if (what === 'traffic')
-    return 'there is no traffic by day any more: node_yurthub_proxy_traffic_collector of /metrics counts the bytes of answers by component and resource'
+  const instead = what !== undefined && Object.hasOwn(gone, what) ? gone[what] : undefined
+  if (instead !== undefined) return instead
   const names = Object.keys(inspections)
   const suggestion = what === undefined ? '' : didYouMean(what, names)
   return `it is one of ${names.join(', ')} that can be inspected${suggestion}`

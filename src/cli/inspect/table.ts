@@ -50,10 +50,6 @@ export const inspections: Readonly<Record<string, InspectionEntry>> = {
       'all of these reports, with metrics, log lines, versions and the use of the disk, in an archive for support without secrets',
     load: async () => (await import('./bundle.ts')).bundle(inspections),
   },
-  profile: {
-    summary: 'where the hub spends its time, or what is in its memory, in a file; for root alone',
-    load: async () => (await import('./profile.ts')).profile,
-  },
   boot: {
     summary:
       'whether the node and each of its pods would come back now without a link, as after a power cut: what is missing from the cache, old or expired, for which pod',

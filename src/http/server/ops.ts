@@ -11,7 +11,6 @@ import { inspector, type Inspections } from './inspections.ts'
 import { listen, type Listener } from './listener.ts'
 import type { ListenTarget } from './listening.ts'
 import { opsReply } from './ops-reply.ts'
-import { profiler, type Profiling } from './profiles.ts'
 import { pageReply, type PageFile } from './status-page.ts'
 
 /** A readiness check. `check` returns what is wrong, or `undefined`. */
@@ -54,8 +53,6 @@ export interface OpsOptions {
   /** The files of the status page by their paths. */
   readonly page?: ReadonlyMap<string, PageFile>
   readonly joinToken?: JoinTokenIntake
-  /** Absent: no profiles are made. */
-  readonly profiling?: Profiling
   /** Called with the cause when a connection could not be accepted, or an answer broke off. */
   readonly onBroken?: (cause: unknown) => void
   /** Called for each request that is answered 401 or 403. */
@@ -113,7 +110,6 @@ const reportingRefusals =
 function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
   const scrape = new Throttled(() => exposition(options), leastExpositionMs)
   const inspect = inspector(options.inspections)
-  const profile = profiler(options.profiling)
   const { page = new Map() } = options
   return answeringFailures(async (incoming) => {
     const { method, url, headers } = incoming
@@ -123,8 +119,6 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
     const strange = rebindingFault(options.ownHosts, { localAddress, host, origin })
     if (strange !== undefined) return opsReply(403, `${strange}\n`)
     if (path === '/v1/token') return takeToken(options.joinToken, incoming)
-    const profiled = await profile(path, new URLSearchParams(query), incoming)
-    if (profiled) return profiled
     if (method !== 'GET' && method !== 'HEAD') return opsReply(405, '', { Allow: 'GET, HEAD' })
     switch (path) {
       case '/livez':
