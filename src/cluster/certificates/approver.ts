@@ -28,6 +28,9 @@ export interface ApproverOptions {
 
 const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 
+/** The Service whose ClusterIPs lead pods to their hub. */
+const servicePath = '/api/v1/namespaces/default/services/kubernetes'
+
 /** The prefix of hubs' requests. It leaves alone those of kubelets and of all other clients. */
 const prefix = 'nodehub-'
 
@@ -92,7 +95,7 @@ export class ServingCertificateApprover implements AsyncDisposable {
     const { rules, nodes, onDecided, againMs = 15_000 } = this.#options
     const request = this.#informers.map(({ items }) => items.get(name)).find((each) => each)
     if (request === undefined) return undefined
-    const judgement = await judge(request, rules, nodes)
+    const judgement = await judge(request, rules, nodes, () => this.#serviceAddresses())
     if (judgement.verdict === 'wait') return againMs
     const [verdict, why] =
       judgement.verdict === 'approve'
@@ -100,6 +103,13 @@ export class ServingCertificateApprover implements AsyncDisposable {
         : (['denied', judgement.why] as const)
     if (await this.#write(name, request, verdict, why)) onDecided?.(name, verdict, why)
     return undefined
+  }
+
+  /** Read for each decision: a failed read is retried, as the whole decision is. */
+  async #serviceAddresses(): Promise<readonly string[]> {
+    const { api, term } = this.#options
+    const service = await api.call({ method: 'GET', path: servicePath, signal: term.signal })
+    return listAt(service, 'spec', 'clusterIPs').map(String)
   }
 
   /**

@@ -28,15 +28,17 @@ const possibleUsages = [...requiredUsages, 'key encipherment']
 
 /**
  * Whether a node's request for the serving certificate of its hub is to be approved. The node asks
- * for itself, with its own identity, for names and addresses of every hub, and for its own
- * addresses in the networks that are given for them. Elsewhere it could claim an API server's: a
- * node writes its addresses itself. For the same reason one that another node has, too, is no
- * node's own. The node's name is not accepted: the holder of a bootstrap token chooses that.
+ * for itself, with its own identity, for names and addresses of every hub, the ClusterIPs of
+ * default/kubernetes among them, and for its own addresses in the networks that are given for them.
+ * Elsewhere it could claim an API server's: a node writes its addresses itself. For the same reason
+ * one that another node has, too, is no node's own. The node's name is not accepted: the holder of
+ * a bootstrap token chooses that. Rejects where `serviceAddresses` does.
  */
 export async function judge(
   facts: CertificateRequestFacts,
   rules: HubCertificateRules,
   nodes: ReadonlyMap<string, NodeFacts>,
+  serviceAddresses: () => Promise<readonly string[]>,
 ): Promise<Judgement> {
   const { username, groups, usages } = facts
   const deny = (why: string): Judgement => ({ verdict: 'deny', why })
@@ -66,6 +68,7 @@ export async function judge(
   if (strange !== undefined) return deny(`the name ${JSON.stringify(strange)} is not allowed`)
   for (const address of ipAddresses.map(canonical)) {
     if (rules.addresses.includes(address)) continue
+    if ((await serviceAddresses()).map(canonical).includes(address)) continue
     if (!node.addresses.includes(address)) return deny(`${address} is no address of the node`)
     if (!rules.nodeNetworks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'))
       return deny(`${address} is in no network of --hub-cert-node-cidrs`)

@@ -67,8 +67,14 @@ const atHome = ({ name }: Installation): readonly Rule[] => [
   rule('', 'secrets', 'get list watch patch', `${name}-certificates`),
 ]
 
-/** Events about nodes and pools, which are in no namespace, are written to this one. */
-const events: readonly Rule[] = [rule('', 'events', 'create get patch')]
+/**
+ * In the namespace `default`: events about nodes and pools, which are in no namespace, and the
+ * addresses that the certificates of hubs may have.
+ */
+const inDefault: readonly Rule[] = [
+  rule('', 'events', 'create get patch'),
+  rule('', 'services', 'get', 'kubernetes'),
+]
 
 const apiVersion = 'rbac.authorization.k8s.io/v1'
 
@@ -91,6 +97,6 @@ export function roles(installation: Installation): readonly object[] {
   return [
     ...bound('ClusterRole', everywhere(installation)),
     ...bound('Role', atHome(installation), namespace),
-    ...bound('Role', events, 'default'),
+    ...bound('Role', inDefault, 'default'),
   ]
 }

@@ -9,6 +9,8 @@ import { nodeFacts, type NodeFacts } from '../../../src/cluster/controller/node-
 import type { GVR } from '../../../src/api/kube/gvk.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { listAt, textAt } from '../../../src/api/kube/json-at.ts'
+import { services } from '../../../src/api/kube/resources.ts'
+import { service } from '../../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
 import { until } from '../../kit/until.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
@@ -128,6 +130,31 @@ void t.test('a node that registers after its request is waited for', async (t) =
   await approver.settled()
   t.strictSame(conditions(cluster, 'nodehub-1'), [])
   nodes.set(...knownNode('edge-1'))
+  await until('the request to be decided', () => decided.length === 1)
+  t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
+})
+
+void t.test('a CSR for a ClusterIP waits until that can be read', async (t) => {
+  const cluster = await startTestCluster(t)
+  const { sandbox } = cluster
+  sandbox.create(services, service('kubernetes', '10.96.0.1'))
+  const text = await signingRequest(newKey(), {
+    commonName: 'system:node:edge-1',
+    organizations: ['system:nodes'],
+    ipAddresses: ['169.254.2.1', '10.96.0.1'],
+  })
+  sandbox.create(
+    requests,
+    await request('nodehub-1', 'edge-1', { request: Buffer.from(text).toString('base64') }),
+  )
+  const failed = Promise.withResolvers<unknown>()
+  const refused = sandbox.faults.fail(403, ({ path }) => path.endsWith('/services/kubernetes'))
+  const { decided } = startApprover(t, cluster, {
+    onFailure: (_what, cause) => failed.resolve(cause),
+  })
+  t.match(await failed.promise, /403/)
+  t.strictSame(conditions(cluster, 'nodehub-1'), [])
+  refused[Symbol.dispose]()
   await until('the request to be decided', () => decided.length === 1)
   t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
 })

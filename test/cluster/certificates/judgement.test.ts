@@ -45,7 +45,11 @@ interface Changes extends Partial<CertificateRequestFacts> {
   readonly subject?: Partial<RequestedSubject>
 }
 
-async function judged({ subject, ...facts }: Changes, rules = rulesBy()): Promise<unknown> {
+async function judged(
+  { subject, ...facts }: Changes,
+  rules = rulesBy(),
+  serviceAddresses = (): Promise<readonly string[]> => Promise.resolve(['10.96.0.1', 'fd00:10::1']),
+): Promise<unknown> {
   const request = await signingRequest(newKey(), { ...right, ...subject })
   const asked = {
     username: 'system:node:edge-1',
@@ -54,7 +58,7 @@ async function judged({ subject, ...facts }: Changes, rules = rulesBy()): Promis
     request,
     ...facts,
   }
-  const judgement = await judge(asked, rules, nodes)
+  const judgement = await judge(asked, rules, nodes, serviceAddresses)
   return judgement.verdict === 'deny' ? judgement.why : judgement.verdict
 }
 
@@ -108,6 +112,15 @@ void t.test('a node’s own addresses are approved in the given networks only', 
   t.equal(await asked('10.0.0.2'), '10.0.0.2 is no address of the node')
   t.equal(await asked('10.0.0.99'), '10.0.0.99 is an address of the node edge-2, too')
   t.match(await judged({ subject: { ipAddresses: ['10.0.0.1'] } }), /is in no network/, 'default')
+})
+
+void t.test('the ClusterIPs of default/kubernetes are approved', async (t) => {
+  const asked = (...ipAddresses: readonly string[]) => ({ subject: { ipAddresses } })
+  t.equal(await judged(asked('169.254.2.1', '10.96.0.1', 'FD00:10:0::1')), 'approve')
+  t.match(await judged(asked('10.96.0.2')), '10.96.0.2 is no address of the node')
+  const unread = () => Promise.reject(new Error('not read'))
+  await t.rejects(judged(asked('10.96.0.1'), rulesBy(), unread), { message: 'not read' })
+  t.equal(await judged(asked('169.254.2.1'), rulesBy(), unread), 'approve', 'where it needs none')
 })
 
 void t.test('a node that has not registered is waited for', async (t) => {

@@ -287,7 +287,7 @@ void t.test('RBAC grants the rights that it needs', async (t) => {
           '/secrets[nodehub-cluster-certificates]: get list watch patch',
         ],
       ],
-      ['default', ['/events: create get patch']],
+      ['default', ['/events: create get patch', '/services[kubernetes]: get']],
     ],
   )
   for (const binding of printed().filter(({ kind }) => textAt(kind).endsWith('RoleBinding')))
