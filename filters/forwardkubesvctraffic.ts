@@ -4,7 +4,8 @@ import type { HubAddress } from '../src/hub/filter/inputs.ts'
 
 /**
  * Redirects to the hub the traffic of pods to the ClusterIP of default/kubernetes: kube-proxy gets
- * the hub as the only endpoint. Slices of the other address family keep the cloud's endpoints.
+ * the hub as the only endpoint. Pods dial the ClusterIP, so that the hub's certificate has to name
+ * it. Slices of the other address family keep the cloud's endpoints.
  */
 export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
   name: 'forwardkubesvctraffic',
@@ -22,7 +23,7 @@ export const forwardkubesvctraffic: FilterDefinition<'hubAddress'> = {
   withholds: false,
   needs: ['hubAddress'],
   create({ hubAddress }, warn) {
-    if (!hubAddress) return undefined
+    if (!hubAddress?.forService) return undefined
     const family = isIP(hubAddress.host)
     if (family === 0) {
       warn(`forwardkubesvctraffic: does nothing, ${hubAddress.host} is no IP address`)

@@ -178,12 +178,6 @@ export async function startHub(
     }),
   )
   parts.use(onlineChanged.listen((online) => online && obtained.wake()))
-  const requested = requestedServingOf(config, { live, connections, serving, log })
-  if (requested) {
-    parts.use(requested)
-    parts.use(onlineChanged.listen((online) => online && requested.wake()))
-    parts.use(credentialsReplaced.listen(() => requested.wake()))
-  }
   const committed = new Broadcast()
   const access = parts.use(accessReviewsOf(config, { metrics, log }))
   const references = new PodReferencesByVersion()
@@ -215,18 +209,6 @@ export async function startHub(
     }),
   )
   parts.use(committed.listen(() => hostNetwork.schedule()))
-  const hubAddress = parts.use(
-    new ReachableAddress({
-      pods: config.pods,
-      certificate: () => (serving.current.elsewhere ?? serving.current).certificate,
-      ca: () => connections.credentials.ca,
-      publish: (found) => filters.inform({ hubAddress: found }),
-      metrics,
-      log,
-    }),
-  )
-  parts.use(credentialsReplaced.listen(() => void hubAddress.probe()))
-  parts.use(servingReplaced.listen(() => void hubAddress.probe()))
   gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
 
   const proofs = parts.use(
@@ -264,7 +246,41 @@ export async function startHub(
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
   const { own: dispatch, sharing } = path
   const readers = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
-  const inputs = parts.use(new FilterInputs(readers))
+  const serviceAddressesChanged = new Broadcast()
+  const inputs = parts.use(
+    new FilterInputs({
+      ...readers,
+      onServiceAddresses: () => serviceAddressesChanged.announce(),
+    }),
+  )
+  const requested = requestedServingOf(config, {
+    live,
+    connections,
+    serving,
+    serviceAddresses: () => inputs.serviceAddresses,
+    log,
+  })
+  if (requested) {
+    parts.use(requested)
+    parts.use(onlineChanged.listen((online) => online && requested.wake()))
+    parts.use(credentialsReplaced.listen(() => requested.wake()))
+    parts.use(serviceAddressesChanged.listen(() => requested.wake()))
+  }
+  const hubAddress = parts.use(
+    new ReachableAddress({
+      pods: config.pods,
+      certificate: () => (serving.current.elsewhere ?? serving.current).certificate,
+      ca: () => connections.credentials.ca,
+      serviceAddresses: () => inputs.serviceAddresses,
+      publish: (found) => filters.inform({ hubAddress: found }),
+      metrics,
+      log,
+    }),
+  )
+  parts.use(credentialsReplaced.listen(() => void hubAddress.probe()))
+  parts.use(servingReplaced.listen(() => void hubAddress.probe()))
+  parts.use(serviceAddressesChanged.listen(() => void hubAddress.probe()))
+  if (requested || hubAddress.isWanted) void inputs.ensure(new Set(['serviceAddresses']))
   const configMap = parts.use(new HubConfigMap(readers))
   // The kubelet's watch may exist already, and no other request would need this input before a pod
   // is filtered.

@@ -29,7 +29,7 @@ t.setTimeout(300_000)
 const own = { namespace: 'nodehub-system', name: 'nodehub-cluster' }
 const requests = '/apis/certificates.k8s.io/v1/certificatesigningrequests'
 
-/** Cluster roles and their bindings, as `nodehub manifests --part cluster` prints them. */
+/** Roles and their bindings, as `nodehub manifests --part cluster` prints them. */
 async function allow({ admin }: ControlPlane): Promise<void> {
   const installation = {
     ...own,
@@ -39,9 +39,12 @@ async function allow({ admin }: ControlPlane): Promise<void> {
   } as const
   for (const object of roles(installation)) {
     const role = JSON.parse(JSON.stringify(object)) as JsonObject
-    const kind = textAt(role, 'kind')
-    if (!kind.startsWith('Cluster')) continue
-    await admin.post(`/apis/rbac.authorization.k8s.io/v1/${kind.toLowerCase()}s`, role)
+    const namespace = textAt(role, 'metadata', 'namespace')
+    // Its own does not exist here.
+    if (namespace === own.namespace) continue
+    const scope = namespace === '' ? '' : `/namespaces/${namespace}`
+    const collection = `${textAt(role, 'kind').toLowerCase()}s`
+    await admin.post(`/apis/rbac.authorization.k8s.io/v1${scope}/${collection}`, role)
   }
 }
 
@@ -128,7 +131,14 @@ void t.test(
     await addNode(plane, 'edge-2', '10.0.0.2')
     const { approver, failures } = await startApprover(t, plane)
 
-    await ask(plane, 'edge-1', 'nodehub-1', { ipAddresses: ['169.254.2.1', '10.0.0.1'] })
+    const service = JSON.parse(
+      (await plane.admin.get('/api/v1/namespaces/default/services/kubernetes')).body.toString(),
+    ) as JsonObject
+    const serviceAddress = textAt(service, 'spec', 'clusterIP')
+
+    await ask(plane, 'edge-1', 'nodehub-1', {
+      ipAddresses: ['169.254.2.1', '10.0.0.1', serviceAddress],
+    })
     t.match(await decided(plane, 'nodehub-1'), /^Approved/)
     const certificate = await until('the certificate', async () => {
       const text = textAt(await read(plane, 'nodehub-1'), 'status', 'certificate')
@@ -159,6 +169,11 @@ void t.test(
       credentials: plane.credentials(nodeSubject('edge-1')),
     })
     await until('a hub that a pod trusts', async () => (await inPod.get('/livez')).status === 200)
+    const { hostname, port } = new URL(hub.secureUrl)
+    const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false })
+    t.teardown(() => socket.destroy())
+    await once(socket, 'secureConnect')
+    t.equal(socket.getPeerX509Certificate()?.checkIP(serviceAddress), serviceAddress)
   },
 )
 

@@ -3,7 +3,7 @@ import { allFilters } from '../../filters/index.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { filterContract, type Expectation, type Sample } from '../contracts/filters.ts'
 
-const hubAddress = { host: '169.254.2.1', port: 10268 }
+const hubAddress = { host: '169.254.2.1', port: 10268, forService: true }
 const pool = { name: 'hangzhou', type: 'Edge', hostNetwork: false, labels: {}, annotations: {} }
 
 const named = (name: string, namespace: string, others: JsonObject = {}): JsonObject => ({

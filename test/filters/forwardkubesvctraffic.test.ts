@@ -5,7 +5,7 @@ import { inputsOf } from '../kit/inputs.ts'
 import { filterResult, createdFilter } from '../kit/filter-result.ts'
 
 const filter = createdFilter(forwardkubesvctraffic, {
-  hubAddress: { host: '169.254.2.1', port: 10268 },
+  hubAddress: { host: '169.254.2.1', port: 10268, forService: true },
 })
 
 const slice = (changes: JsonObject = {}, named: JsonObject = {}): JsonObject => ({
@@ -53,7 +53,9 @@ void t.test('other slices are left alone', async (t) => {
 void t.test('addresses of the other family go on leading to the cloud', async (t) => {
   const v6 = { addressType: 'IPv6', endpoints: [{ addresses: ['fd00::1'], conditions: {} }] }
   t.equal(filterResult(t, filter, slice(v6)), 'left')
-  const at6 = createdFilter(forwardkubesvctraffic, { hubAddress: { host: 'fd00::9', port: 10268 } })
+  const at6 = createdFilter(forwardkubesvctraffic, {
+    hubAddress: { host: 'fd00::9', port: 10268, forService: true },
+  })
   t.equal(filterResult(t, at6, slice()), 'left')
   t.strictSame(
     filterResult(t, at6, slice(v6)),
@@ -70,11 +72,22 @@ void t.test('other kinds are left alone', async (t) => {
   t.equal(filterResult(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
 })
 
+void t.test(
+  'while the hub’s certificate does not name the ClusterIPs the filter is off',
+  async (t) => {
+    const hubAddress = { host: '169.254.2.1', port: 10268, forService: false }
+    t.equal(
+      forwardkubesvctraffic.create(inputsOf({ hubAddress }), () => undefined),
+      undefined,
+    )
+  },
+)
+
 void t.test('without an IP address of the hub the filter is off', async (t) => {
   const said: string[] = []
   const warn = (line: string): void => void said.push(line)
   t.equal(forwardkubesvctraffic.create(inputsOf(), warn), undefined)
-  const named = { hubAddress: { host: 'hub.example', port: 10268 } }
+  const named = { hubAddress: { host: 'hub.example', port: 10268, forService: true } }
   t.equal(forwardkubesvctraffic.create(inputsOf(named), warn), undefined)
   t.match(said, [/^forwardkubesvctraffic: .*hub\.example is no IP address/])
 })

@@ -9,7 +9,7 @@ import { fixture } from '../kit/fixture.ts'
 import { inputsOf } from '../kit/inputs.ts'
 import { filterResult, createdFilter } from '../kit/filter-result.ts'
 
-const address = { host: '169.254.2.1', port: 10268 }
+const address = { host: '169.254.2.1', port: 10268, forService: false }
 const services = { group: '', version: 'v1', resource: 'services' }
 
 const filters = new Filters([masterservice], inputsOf({ hubAddress: address }), {

@@ -26,7 +26,7 @@ void t.test('the hub’s own endpoint stays, whatever the topology of the servic
       pool: null,
       poolNodes: [],
       topologies: { 'default/kubernetes': 'kubernetes.io/hostname' },
-      hubAddress: { host: '169.254.2.1', port: 10268 },
+      hubAddress: { host: '169.254.2.1', port: 10268, forService: true },
     }),
     { onFailure: (name, cause) => t.fail(`${name} failed`, { cause }), warn: () => undefined },
   )

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { filteredObject, filterResult, createdFilter } from '../kit/filter-result.ts'
 
 const filter = createdFilter(serviceenvupdater, {
-  hubAddress: { host: '169.254.2.1', port: 10268 },
+  hubAddress: { host: '169.254.2.1', port: 10268, forService: true },
 })
 
 const variable = (name: string, value?: string): JsonObject => ({

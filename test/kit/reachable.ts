@@ -38,10 +38,13 @@ class ServingFiles {
  */
 export const reachableHost = '127.0.0.1'
 
+/** The ClusterIP of default/kubernetes, where a cluster of the tests has that Service. */
+const serviceAddress = '10.96.0.1'
+
 /** What makes a hub reachable there, over API servers without TLS. */
 export async function reachable(t: Teardown) {
   const files = new ServingFiles(t, await CertificateAuthority.create('cluster-ca'))
-  await files.issue({ ipAddresses: [reachableHost] })
+  await files.issue({ ipAddresses: [reachableHost, serviceAddress] })
   return {
     files,
     flags: [

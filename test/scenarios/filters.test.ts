@@ -15,6 +15,7 @@ import {
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { definePools, nodePool, poolResource, putIntoPool } from '../kit/node-pools.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
+import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const slices: GVR = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
@@ -93,6 +94,10 @@ async function started(t: Teardown, cloud: CloudServer): Promise<TestHub> {
   const { flags, config } = await reachable(t)
   const hub = await startTestHub(t, { upstreams: [cloud], flags, config })
   await hub.online()
+  await until('the ClusterIP of default/kubernetes to be known', async () => {
+    const { body } = await hub.ops.get('/readyz?verbose')
+    return !String(body).includes('forwardkubesvctraffic does nothing')
+  })
   return hub
 }
 

@@ -4,10 +4,12 @@ import { connect, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
 import t from 'tap'
 import type { HubStatus } from '../../src/hub/wiring/status/document.ts'
-import { Client } from '../kit/client.ts'
-import { pod, pods } from '../kit/cloud.ts'
+import { endpointSlices, services } from '../../src/api/kube/resources.ts'
+import { at, Client, objectOf } from '../kit/client.ts'
+import { pod, pods, service } from '../kit/cloud.ts'
 import { startTestHub } from '../kit/hub.ts'
 import { startJoinable } from '../kit/joinable.ts'
+import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const signer = '--hub-cert-signer=kubernetes.io/kubelet-serving'
@@ -52,6 +54,42 @@ void t.test('a hub gets a certificate that pods trust, and keeps it', async (t) 
   const { body } = await hub.ops.get('/readyz?verbose')
   t.match(String(body), /\[\+\]serving-certificate of the cluster until 20/)
 })
+
+void t.test(
+  'pods that dial default/kubernetes are led to a certificate with its ClusterIP',
+  async (t) => {
+    const joinable = await startJoinable(t)
+    const { cloud, authority } = joinable
+    const { sandbox } = cloud
+    sandbox.create(services, service('kubernetes', '10.96.0.1'))
+    sandbox.create(endpointSlices, {
+      metadata: { name: 'kubernetes', namespace: 'default' },
+      addressType: 'IPv4',
+      ports: [{ name: 'https', port: 6443, protocol: 'TCP' }],
+      endpoints: [{ addresses: ['192.168.0.1'] }],
+    })
+    const hubAddress = { host: '127.0.0.1', port: 0 }
+    joinable.verdict = 'wait'
+    const hub = await startTestHub(t, {
+      upstreams: [cloud],
+      flags: [signer],
+      config: { pods: { dummy: undefined, hubAddress, hostNetworkNode: true } },
+    })
+    await until('the request for a certificate', () => joinable.requesters.length === 1)
+    const slice = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes'
+    const led = async (): Promise<unknown> =>
+      at(objectOf(await hub.as('kube-proxy').get(slice)), 'endpoints')
+    t.match(await led(), [{ addresses: ['192.168.0.1'] }])
+    joinable.verdict = 'sign'
+    await until('pods to be led to the hub', async () => {
+      const [first] = (await led()) as readonly { addresses: readonly string[] }[]
+      return first?.addresses[0] === '127.0.0.1'
+    })
+    const shown = await trusting(t, hub.hub.proxySecurePort, authority.certificate)
+    t.equal(shown.getPeerX509Certificate()?.checkIP('10.96.0.1'), '10.96.0.1')
+    t.equal(joinable.requesters.length, 1, 'none was requested without it')
+  },
+)
 
 void t.test('without the flag the hub shows its own again', async (t) => {
   const joinable = await startJoinable(t)

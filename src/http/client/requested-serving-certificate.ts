@@ -23,8 +23,8 @@ export interface RequestedServingOptions {
   readonly signer: string
   /** Besides `system:nodes`. */
   readonly organizations: readonly string[]
-  /** DNS names and addresses. */
-  readonly names: readonly string[]
+  /** DNS names and addresses; `undefined`: not known yet, so that none is requested. */
+  readonly names: () => readonly string[] | undefined
   readonly stored: StoredPair
   /** The authorities that pods trust, PEM; `undefined`: they are not known. */
   readonly authorities: () => string | undefined
@@ -48,7 +48,6 @@ export interface RequestedServingOptions {
  */
 export class RequestedServingCertificate implements AsyncDisposable {
   readonly #options: RequestedServingOptions
-  readonly #spec: CertificateSpec
   readonly #rotation = new RotationTime()
   readonly #renewal: CertificateRenewal
   #isNeeded: boolean
@@ -57,17 +56,9 @@ export class RequestedServingCertificate implements AsyncDisposable {
   #othersThanSigner: string | undefined
 
   constructor(options: RequestedServingOptions) {
-    const { nodeName, organizations, signer, names, pace = usualRenewalPace } = options
+    const { pace = usualRenewalPace } = options
     this.#options = options
     this.#isNeeded = options.isNeeded ?? true
-    this.#spec = {
-      signerName: signer,
-      usages: ['digital signature', 'server auth'],
-      commonName: `system:node:${nodeName}`,
-      organizations: [...new Set(['system:nodes', ...organizations])],
-      dnsNames: names.filter((name) => isIP(name) === 0),
-      ipAddresses: names.filter((name) => isIP(name) > 0).map(canonical),
-    }
     this.#renewal = new CertificateRenewal({
       dueMs: () => this.#dueMs(),
       obtain: (attempt) => this.#obtain(attempt),
@@ -104,8 +95,9 @@ export class RequestedServingCertificate implements AsyncDisposable {
   #dueMs(): number {
     const pair = this.#options.stored.read()
     this.#show(pair)
-    if (!this.#isNeeded) return Infinity
-    if (pair === undefined || !isForNames(pair.certificate, this.#options.names)) return 0
+    const names = this.#options.names()
+    if (!this.#isNeeded || names === undefined) return Infinity
+    if (pair === undefined || !isForNames(pair.certificate, names)) return 0
     if (this.#isWithdrawn(pair.certificate)) return 0
     return this.#rotation.untilDue(pair.certificate)
   }
@@ -121,11 +113,12 @@ export class RequestedServingCertificate implements AsyncDisposable {
   }
 
   async #obtain({ signal, patienceMs, wasDenied }: RenewalAttempt): Promise<void> {
-    const { stored, call, names, onObtained } = this.#options
+    const { stored, call, onObtained } = this.#options
     const authorities = this.#options.authorities()
+    const names = this.#options.names() ?? []
     if (wasDenied) await stored.forgetKey()
     const key = await stored.nextKey()
-    const certificate = await signedCertificate(call(signal), key, this.#spec, {
+    const certificate = await signedCertificate(call(signal), key, this.#specFor(names), {
       patienceMs,
       signal,
     })
@@ -137,6 +130,18 @@ export class RequestedServingCertificate implements AsyncDisposable {
     this.#othersThanSigner = isOther ? authorities : undefined
     this.#show(pair)
     onObtained(certificate)
+  }
+
+  #specFor(names: readonly string[]): CertificateSpec {
+    const { nodeName, organizations, signer } = this.#options
+    return {
+      signerName: signer,
+      usages: ['digital signature', 'server auth'],
+      commonName: `system:node:${nodeName}`,
+      organizations: [...new Set(['system:nodes', ...organizations])],
+      dnsNames: names.filter((name) => isIP(name) === 0),
+      ipAddresses: names.filter((name) => isIP(name) > 0).map(canonical),
+    }
   }
 
   #show(pair: IssuedCertificate | undefined): void {

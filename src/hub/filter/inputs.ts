@@ -20,6 +20,8 @@ export interface PoolFacts {
 export interface HubAddress {
   readonly host: string
   readonly port: number
+  /** Whether its certificate names every ClusterIP of default/kubernetes, too. */
+  readonly forService: boolean
 }
 
 /**
@@ -41,6 +43,8 @@ export interface Inputs {
   readonly poolNodes: readonly string[] | null | undefined
   /** The values of the annotation `openyurt.io/topologyKeys` of services, by `namespace/name`. */
   readonly topologies: Readonly<Record<string, string>> | undefined
+  /** The ClusterIPs of default/kubernetes. */
+  readonly serviceAddresses: readonly string[] | undefined
   /**
    * Where pods reach the hub. `null`: the hub knows no such address, or pods would not trust its
    * certificate.
@@ -62,6 +66,7 @@ export const unknownInputs: Inputs = {
   pool: undefined,
   poolNodes: undefined,
   topologies: undefined,
+  serviceAddresses: undefined,
   hubAddress: null,
   propagation: 'off',
 }

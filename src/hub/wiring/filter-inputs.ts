@@ -21,6 +21,7 @@ import {
   type ParsedNodePool,
 } from '../filter/inputs/pool.ts'
 import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
+import { listAt } from '../../api/kube/json-at.ts'
 import {
   nodeBuckets,
   nodePools,
@@ -50,6 +51,8 @@ interface InputDependencies {
   /** The same, through the shared cachers. */
   readonly sharing: Handler<Exchange>
   readonly filters: Pick<EnabledFilters, 'inform'>
+  /** Called when `serviceAddresses` changes. */
+  readonly onServiceAddresses: () => void
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -88,6 +91,7 @@ export class FilterInputs implements AsyncDisposable {
   #poolRead: ParsedNodePool | undefined
   #bucketNodes: readonly string[] | undefined
   #topologies: Readonly<Record<string, string>> | undefined
+  #serviceAddresses: readonly string[] | undefined
   #current: ClusterInputs
   /** The inputs that filters have, all of which are on the disk. */
   #published: ClusterInputs
@@ -102,6 +106,7 @@ export class FilterInputs implements AsyncDisposable {
     this.#current = this.#stored.latest
     this.#node = this.#current.node
     this.#topologies = this.#current.topologies
+    this.#serviceAddresses = this.#current.serviceAddresses
     this.#current = this.#computed()
     this.#published = this.#current
     filters.inform(this.#current)
@@ -148,6 +153,12 @@ export class FilterInputs implements AsyncDisposable {
     this.#startInformers()
     for (const { informer } of this.#informers.values()) informer.retry()
     this.#update()
+  }
+
+  /** The ClusterIPs of default/kubernetes; `null`: they cannot be read. */
+  get serviceAddresses(): readonly string[] | null | undefined {
+    const { serviceAddresses, untold } = this.#published
+    return serviceAddresses ?? (untold.includes('serviceAddresses') ? null : undefined)
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. */
@@ -202,7 +213,7 @@ export class FilterInputs implements AsyncDisposable {
       : undefined
     this.#followPool(way === 'off' ? undefined : pool)
     this.#followBuckets(way === 'buckets' && wants('poolNodes') ? pool : undefined)
-    if (wants('topologies')) this.#followServices()
+    if (wants('topologies', 'serviceAddresses')) this.#followServices()
   }
 
   #followNode(name: string): void {
@@ -255,9 +266,14 @@ export class FilterInputs implements AsyncDisposable {
       // The representation in which kube-proxy and the kubelet read services: they share one
       // upstream watch.
       of: { versions: [services], encoding: 'protobuf' },
-      read: ({ cursor }) => cursor.annotation(topologyKeysAnnotation),
+      read: serviceFacts,
       onValues: (values) => {
-        this.#topologies = Object.fromEntries([...values].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+        const topologies = [...values].flatMap(([name, { topology }]) =>
+          topology === undefined ? [] : [[name, topology] as const],
+        )
+        this.#topologies = Object.fromEntries(topologies.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+        // A Service that is missing, perhaps for a moment, changes nothing.
+        this.#serviceAddresses = values.get(apiService)?.addresses ?? this.#serviceAddresses
       },
     })
   }
@@ -357,7 +373,7 @@ export class FilterInputs implements AsyncDisposable {
   /** Publishes changed inputs to filters after they are on the disk. */
   #update(): void {
     const next = this.#computed()
-    const { filters, log } = this.#dependencies
+    const { filters, onServiceAddresses, log } = this.#dependencies
     if (isDeepStrictEqual(next, this.#current)) {
       this.#changed()
       return
@@ -373,8 +389,10 @@ export class FilterInputs implements AsyncDisposable {
       )
       .then(() => {
         if (this.#closed) return
+        const before = this.serviceAddresses
         this.#published = this.#stored.latest
         filters.inform(this.#published)
+        if (!isDeepStrictEqual(this.serviceAddresses, before)) onServiceAddresses()
         this.#changed()
       })
   }
@@ -400,6 +418,7 @@ export class FilterInputs implements AsyncDisposable {
       pool,
       poolNodes: pool === null ? this.#alone(way) : (nodesNow ?? this.#lastOr(lastNodes, way)),
       topologies: this.#topologies,
+      serviceAddresses: this.#serviceAddresses,
     }
     const untold = clusterInputNames.filter(
       (each) => next[each] === undefined && this.#isUntold(each, last.untold),
@@ -426,7 +445,8 @@ export class FilterInputs implements AsyncDisposable {
     // If the pool has a name, its NodePool has to be read first.
     const isOfPool = name === 'pool' || name === 'poolNodes'
     if (isOfPool && poolNameOf(this.#poolInputs()) !== undefined) return false
-    const state = this.#informers.get(name === 'topologies' ? 'services' : 'node')?.state.kind
+    const [source = 'node'] = informersOf[name]
+    const state = this.#informers.get(source)?.state.kind
     // After a sync it is known that there is no such Node.
     return state === 'refused' || state === 'synced'
   }
@@ -473,12 +493,25 @@ export class FilterInputs implements AsyncDisposable {
   }
 }
 
+/** The Service of the API servers. */
+const apiService = 'default/kubernetes'
+
+/** What is read of a Service; `undefined`: nothing. */
+function serviceFacts({ cursor }: InformerObject) {
+  const topology = cursor.annotation(topologyKeysAnnotation)
+  if (`${cursor.namespace}/${cursor.name}` !== apiService)
+    return topology === undefined ? undefined : { topology }
+  const addresses = listAt(cursor.json(['spec']), 'clusterIPs').map(String)
+  return { topology, addresses }
+}
+
 /** The informers that each input comes from. */
 const informersOf: Readonly<Record<ClusterInputName, readonly InformerName[]>> = {
   node: ['node'],
   pool: ['node', 'pool'],
   poolNodes: ['node', 'pool', 'buckets'],
   topologies: ['services'],
+  serviceAddresses: ['services'],
 }
 
 const isLearned = (name: InputName): name is ClusterInputName => Object.hasOwn(informersOf, name)

@@ -15,6 +15,10 @@ interface HubAddressParts {
   readonly certificate: () => string
   /** PEM: the cluster's certificate authorities, as in `kube-root-ca.crt`; `undefined`: unknown. */
   readonly ca: () => string | undefined
+  /**
+   * The ClusterIPs of default/kubernetes; `null`: they cannot be read; `undefined`: not known yet.
+   */
+  readonly serviceAddresses: () => readonly string[] | null | undefined
   /** Called with a changed address; `null`: pods must not be directed to the hub. */
   readonly publish: (address: HubAddress | null) => void
   readonly metrics: HubMetrics
@@ -41,8 +45,9 @@ type ProbeOutcome =
  * Whether pods can be directed to the hub: at --hub-address, or else at the dummy interface, this
  * hub answers with a certificate that pods trust. Pods have the cluster's certificate authorities
  * and no others, so that the certificate has to chain to those and to name that address; and on
- * loopback pods reach themselves, unless they share the node's network. It is probed again when a
- * certificate changes, and periodically.
+ * loopback pods reach themselves, unless they share the node's network. Pods that dial the
+ * ClusterIP of default/kubernetes can be led there only where it names that, too. It is probed
+ * again when a certificate or these addresses change, and periodically.
  */
 export class ReachableAddress implements Disposable {
   readonly #parts: HubAddressParts
@@ -57,6 +62,8 @@ export class ReachableAddress implements Disposable {
    * Why pods are not directed to the hub, or would not be if the last failures were not tolerated.
    */
   #why: string | undefined
+  /** Why pods that dial a ClusterIP of default/kubernetes are not led to the address. */
+  #whyNotForService: string | undefined
   #silences = 0
   #probing: Promise<void> | undefined
   #again = false
@@ -100,9 +107,26 @@ export class ReachableAddress implements Disposable {
 
   /** For `/readyz?verbose`: it does not affect readiness. Nothing where no address is wanted. */
   verboseLines(): string[] {
-    if (!this.#isWanted) return []
-    if (this.#address) return [`[+]hub-address pods are led to ${shownAs(this.#address)}`]
-    return [`[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not probed yet'}`]
+    if (!this.isWanted) return []
+    if (!this.#address)
+      return [`[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not probed yet'}`]
+    const why = this.#whyNotForService
+    return [
+      `[+]hub-address pods are led to ${shownAs(this.#address)}`,
+      ...(why === undefined ? [] : [`[ ]hub-address forwardkubesvctraffic does nothing: ${why}`]),
+    ]
+  }
+
+  /** Why pods that dial a ClusterIP of default/kubernetes are not led to the hub. */
+  #lookForService(): string | undefined {
+    const addresses = this.#parts.serviceAddresses()
+    if (!addresses)
+      return `the ClusterIPs of default/kubernetes ${addresses === null ? 'cannot be read' : 'are not known yet'}`
+    const own = new X509Certificate(this.#parts.certificate())
+    const missing = addresses.filter((each) => own.checkIP(each) === undefined)
+    return missing.length === 0
+      ? undefined
+      : `the certificate of the hub does not name ${missing.join(' and ')}, by which pods dial default/kubernetes`
   }
 
   async #probeUntilCurrent(): Promise<void> {
@@ -152,7 +176,7 @@ export class ReachableAddress implements Disposable {
   #refusal(): string | undefined {
     const configured = this.#configured()
     const { hostNetworkNode } = this.#parts.pods
-    if (!this.#isWanted) return 'there is no --hub-address, and no dummy interface'
+    if (!this.isWanted) return 'there is no --hub-address, and no dummy interface'
     if (this.#parts.ca() === undefined)
       return 'the credentials of the hub name no authority of the cluster'
     if (!configured) return this.#dummy?.why
@@ -160,7 +184,7 @@ export class ReachableAddress implements Disposable {
   }
 
   /** Whether the configuration has pods led to the hub. */
-  get #isWanted(): boolean {
+  get isWanted(): boolean {
     const { hubAddress, dummy } = this.#parts.pods
     return hubAddress !== undefined || dummy !== undefined
   }
@@ -171,7 +195,7 @@ export class ReachableAddress implements Disposable {
   }
 
   /** A port of 0 means the port of the TLS proxy. */
-  #configured(): HubAddress | undefined {
+  #configured(): Address | undefined {
     const { hubAddress, dummy } = this.#parts.pods
     const isDummyUsable = this.#dummy !== undefined && this.#dummy.why === undefined
     const used =
@@ -183,8 +207,10 @@ export class ReachableAddress implements Disposable {
     this.#silences = finding.kind === 'silent' ? this.#silences + 1 : 0
     const why = finding.kind === 'reached' ? undefined : finding.why
     const forgiven = finding.kind === 'silent' && this.#silences <= toleratedSilences
-    const address =
-      why === undefined ? (this.#configured() ?? null) : forgiven ? this.#address : null
+    const reached = why === undefined && this.#configured()
+    if (reached) this.#whyNotForService = this.#lookForService()
+    const forService = this.#whyNotForService === undefined
+    const address = reached ? { ...reached, forService } : forgiven ? this.#address : null
     this.#logChange(address, why)
     this.#why = why
     this.#address = address
@@ -202,7 +228,7 @@ export class ReachableAddress implements Disposable {
     if (why === undefined) log.info({ address }, 'pods are led to the hub')
     else if (isLed) log.warn({ address, why }, 'pods are led to the hub, where it did not answer')
     else {
-      log[this.#isWanted ? 'warn' : 'info'](
+      log[this.isWanted ? 'warn' : 'info'](
         { why },
         'pods are not led to the hub: masterservice, serviceenvupdater and forwardkubesvctraffic do nothing',
       )
@@ -216,9 +242,11 @@ export class ReachableAddress implements Disposable {
   }
 }
 
-const shownAs = ({ host, port }: HubAddress): string => joinHostPort({ address: host, port })
+type Address = Pick<HubAddress, 'host' | 'port'>
 
-const onLoopback = (address: HubAddress): ProbeOutcome & { kind: 'refused' } => ({
+const shownAs = ({ host, port }: Address): string => joinHostPort({ address: host, port })
+
+const onLoopback = (address: Address): ProbeOutcome & { kind: 'refused' } => ({
   kind: 'refused',
   why: `${shownAs(address)} is on loopback, where pods reach themselves`,
 })
@@ -231,7 +259,7 @@ interface TlsPeer {
 }
 
 /** Connects as a pod does: with the cluster's authorities, and the address as the server name. */
-function reach(address: HubAddress, ca: string): Promise<TlsPeer | ProbeOutcome> {
+function reach(address: Address, ca: string): Promise<TlsPeer | ProbeOutcome> {
   const { host, port } = address
   return new Promise((resolve) => {
     const socket = connect({
@@ -261,7 +289,7 @@ function reach(address: HubAddress, ca: string): Promise<TlsPeer | ProbeOutcome>
  * The result of a failed connection: by OpenSSL's codes for certificates, Node's for their names,
  * and otherwise those of the network.
  */
-function whyNot(address: HubAddress, { code = '', message }: NodeJS.ErrnoException): ProbeOutcome {
+function whyNot(address: Address, { code = '', message }: NodeJS.ErrnoException): ProbeOutcome {
   const where = shownAs(address)
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     return { kind: 'refused', why: `the certificate at ${where} does not name ${address.host}` }

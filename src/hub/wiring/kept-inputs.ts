@@ -7,13 +7,20 @@ export type ClusterInputs = Pick<Inputs, ClusterInputName> & Required<Pick<Input
 
 export type ClusterInputName = (typeof clusterInputNames)[number]
 
-export const clusterInputNames = ['node', 'pool', 'poolNodes', 'topologies'] as const
+export const clusterInputNames = [
+  'node',
+  'pool',
+  'poolNodes',
+  'topologies',
+  'serviceAddresses',
+] as const
 
 const nothing: ClusterInputs = {
   node: undefined,
   pool: undefined,
   poolNodes: undefined,
   topologies: undefined,
+  serviceAddresses: undefined,
   untold: [],
 }
 
@@ -54,7 +61,7 @@ export class StoredInputs implements AsyncDisposable {
 function readStored(path: string, nodeName: string): ClusterInputs {
   try {
     const kept = JSON.parse(String(readOwnFile(path))) as Partial<Record<string, unknown>>
-    const { node, pool, poolNodes, topologies } = kept
+    const { node, pool, poolNodes, topologies, serviceAddresses } = kept
     const names: readonly unknown[] = Array.isArray(kept['untold']) ? kept['untold'] : []
     const untold = clusterInputNames.filter((name) => names.includes(name))
     const known = isNode(node) ? node : undefined
@@ -64,6 +71,7 @@ function readStored(path: string, nodeName: string): ClusterInputs {
       pool: pool === null || isPool(pool) ? pool : undefined,
       poolNodes: poolNodes === null || isNames(poolNodes) ? poolNodes : undefined,
       topologies: isTexts(topologies) ? topologies : undefined,
+      serviceAddresses: isNames(serviceAddresses) ? serviceAddresses : undefined,
       untold,
     }
   } catch {

@@ -15,28 +15,34 @@ interface Dependencies {
   readonly live: () => LiveConfig
   readonly connections: Connections
   readonly serving: DynamicServingCredentials
+  /**
+   * The ClusterIPs of default/kubernetes; `null`: they cannot be read; `undefined`: not known yet.
+   */
+  readonly serviceAddresses: () => readonly string[] | null | undefined
   readonly log: Logger
 }
 
 /** The serving certificate that is requested from the cluster; `undefined`: none is. */
 export function requestedServingOf(
   config: StartConfig,
-  { live, connections, serving, log }: Dependencies,
+  { live, connections, serving, serviceAddresses, log }: Dependencies,
 ): RequestedServingCertificate | undefined {
   const { signer, organizations, signedFor } = config.tls
   if (signer === undefined) return undefined
   // A certificate of another signer is not used for this one.
   const digest = hash('sha256', JSON.stringify([signer, organizations])).slice(0, 8)
+  const own = [
+    ...(signedFor === undefined ? requestedNames(config) : [signedFor]),
+    ...kubernetesNames,
+  ]
   return new RequestedServingCertificate({
     nodeName: config.nodeName,
     signer,
     organizations,
-    names: [
-      ...new Set([
-        ...(signedFor === undefined ? requestedNames(config) : [signedFor]),
-        ...kubernetesNames,
-      ]),
-    ],
+    names: () => {
+      const addresses = serviceAddresses()
+      return addresses === undefined ? undefined : [...new Set([...own, ...(addresses ?? [])])]
+    },
     isNeeded: signedFor === undefined,
     stored: new StoredPair(join(config.rootDir, 'pki'), `nodehub-signed-${digest}`),
     authorities: () => connections.credentials.ca,

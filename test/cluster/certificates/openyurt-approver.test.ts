@@ -119,7 +119,7 @@ async function requestsOfHub(organizations: readonly string[] = []): Promise<Req
     nodeName: 'edge-1',
     signer: servingSigner,
     organizations,
-    names,
+    names: () => names,
     stored: new StoredPair(folder, 'nodehub-signed'),
     authorities: () => undefined,
     call: () => call,

@@ -73,7 +73,7 @@ class Requesting {
       nodeName,
       signer: 'kubernetes.io/kubelet-serving',
       organizations: [],
-      names,
+      names: () => names,
       stored: this.stored,
       authorities: () => authority.certificate,
       call: (signal) => anyApiCall([new URL(cloud.url)], credentials, { signal }),
@@ -187,7 +187,7 @@ void t.test('while the clock says 1970 a certificate is not shown, but kept', as
   const joinable = await startJoinable(t)
   const hub = new Requesting(t, joinable)
   const { certificate } = await hub.leave(24 * 3_600_000)
-  await hub.start({ names: ['kubernetes'] })
+  await hub.start({ names: () => ['kubernetes'] })
   const clock = t.capture(Date, 'now', () => 0)
   await hub.shows(() => hub.shown.length === 2)
   clock.restore()
@@ -224,6 +224,30 @@ void t.test('a certificate for other names is shown until it is replaced', async
   await hub.start()
   await hub.obtains()
   t.strictSame(hub.shown, [before.certificate, hub.obtained[0]])
+})
+
+void t.test('no certificate is requested until all its names are known', async (t) => {
+  const joinable = await startJoinable(t)
+  const hub = new Requesting(t, joinable)
+  const before = await hub.leave(3_600_000_000, names)
+  const known: { names?: readonly string[] } = {}
+  let looks = 0
+  const looked = new Condition()
+  await hub.start({
+    names: () => {
+      looks += 1
+      looked.changed()
+      return known.names
+    },
+  })
+  await looked.until(() => looks > 3)
+  t.strictSame(joinable.requesters, [])
+  t.strictSame(hub.shown, [before.certificate], 'the stored one is shown')
+  known.names = [...names, '10.96.0.1']
+  hub.current.wake()
+  await hub.obtains()
+  const leaf = new X509Certificate(hub.obtained[0] ?? '')
+  for (const each of ['169.254.2.1', '10.96.0.1']) t.equal(leaf.checkIP(each), each)
 })
 
 void t.test('a certificate whose CA the cluster withdraws is replaced', async (t) => {

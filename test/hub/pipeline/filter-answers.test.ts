@@ -14,7 +14,7 @@ import { filteringOf } from '../../kit/filtering.ts'
 import { inputsOf } from '../../kit/inputs.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
-const hubAddress = { host: '192.0.2.1', port: 10_268 }
+const hubAddress = { host: '192.0.2.1', port: 10_268, forService: true }
 const filters = new Filters(builtInFilters, inputsOf({ hubAddress }), {
   onFailure: () => undefined,
   warn: () => undefined,

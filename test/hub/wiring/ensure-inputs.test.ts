@@ -53,7 +53,7 @@ void t.test('only requests that show the address of the hub wait for it', async 
   t.equal((await hub.as('kubelet').get('/version')).status, 200)
   t.equal((await hub.as('kubelet').get('/api/v1/pods')).status, 200)
   t.equal((await hub.as('coredns').get(allServices)).status, 200)
-  filters.setInputs({ hubAddress: { host: '192.0.2.1', port: 10268 } })
+  filters.setInputs({ hubAddress: { host: '192.0.2.1', port: 10268, forService: true } })
   judged.resolve()
   const { body, headers } = await led
   const shown = at(objectOf({ body, headers }), 'items', 0, 'spec', 'externalName')

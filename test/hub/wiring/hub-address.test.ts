@@ -32,9 +32,10 @@ class Listening {
   ca: string | undefined = cluster.certificate
   pods = {
     dummy: undefined as { name: string; address: string } | undefined,
-    hubAddress: { host: '127.0.0.1', port: 0 } as HubAddress | undefined,
+    hubAddress: { host: '127.0.0.1', port: 0 } as { host: string; port: number } | undefined,
     hostNetworkNode: true,
   }
+  serviceAddresses: readonly string[] | null | undefined = []
   #port = 0
 
   constructor(t: Teardown, changes: (listening: Listening) => void = () => undefined) {
@@ -46,6 +47,7 @@ class Listening {
       pods: this.pods,
       certificate: () => this.shown.certificate,
       ca: () => this.ca,
+      serviceAddresses: () => this.serviceAddresses,
       publish: (address) => this.told.push(address),
       metrics: createMetrics(),
       log: pino({ level: 'info' }, { write: (line: string) => void this.lines.push(line) }),
@@ -74,7 +76,7 @@ class Listening {
   }
 
   get here(): HubAddress {
-    return { host: '127.0.0.1', port: this.#port }
+    return { host: '127.0.0.1', port: this.#port, forService: true }
   }
 
   close(): void {
@@ -184,6 +186,24 @@ void t.test('certificates that pods would not take', async (t) => {
     await hub.show(right)
     t.strictSame(hub.told.at(-1), hub.here, 'and back')
   }
+})
+
+void t.test('a certificate without a ClusterIP leads pods that dial it elsewhere', async (t) => {
+  const hub = await new Listening(t).open()
+  const elsewhere = { ...hub.here, forService: false }
+  for (const [addresses, why] of [
+    [undefined, /forwardkubesvctraffic does nothing: the ClusterIPs .* are not known yet/],
+    [null, /cannot be read/],
+    [['10.96.0.1', '127.0.0.1', 'fd00:10::1'], /does not name 10\.96\.0\.1 and fd00:10::1/],
+  ] as const) {
+    hub.serviceAddresses = addresses
+    await hub.address.probe()
+    t.strictSame(hub.told.at(-1), elsewhere)
+    t.match(hub.address.verboseLines(), [/^\[\+\]hub-address pods are led to/, why])
+  }
+  await hub.show(await issued({ ipAddresses: ['127.0.0.1', '10.96.0.1', 'fd00:10:0::1'] }))
+  t.strictSame(hub.told.at(-1), hub.here)
+  t.equal(hub.address.verboseLines().length, 1)
 })
 
 void t.test('a certificate of another authority leads no pods to the hub', async (t) => {

@@ -11,6 +11,7 @@ const all: ClusterInputs = {
   pool: { ...node, name: 'hangzhou', type: 'Edge', hostNetwork: false },
   poolNodes: ['edge-1', 'edge-2'],
   topologies: { 'default/web': 'openyurt.io/nodepool' },
+  serviceAddresses: ['10.96.0.1', 'fd00:10::1'],
   untold: [],
 }
 const nothing: ClusterInputs = {
@@ -18,6 +19,7 @@ const nothing: ClusterInputs = {
   pool: undefined,
   poolNodes: undefined,
   topologies: undefined,
+  serviceAddresses: undefined,
   untold: [],
 }
 
@@ -50,7 +52,13 @@ void t.test('inputs known before the Node was ever read are known, too', async (
 void t.test('a damaged value costs no more than itself', async (t) => {
   const file = await keptBy(t, all)
   const kept = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>
-  const damaged = { node: 7, pool: {}, poolNodes: ['edge-1', 2], topologies: { 'default/web': 1 } }
+  const damaged = {
+    node: 7,
+    pool: {},
+    poolNodes: ['edge-1', 2],
+    topologies: { 'default/web': 1 },
+    serviceAddresses: null,
+  }
   for (const [name, value] of Object.entries(damaged)) {
     writeFileSync(file, JSON.stringify({ ...kept, [name]: value }))
     t.strictSame(readBy(file), { ...all, [name]: undefined }, name)

@@ -11,7 +11,8 @@ const sample: Inputs = {
   pool: { name: 'probes', type: 'Edge', hostNetwork: false, labels: {}, annotations: {} },
   poolNodes: ['probe'],
   topologies: {},
-  hubAddress: { host: '169.254.2.1', port: 10268 },
+  serviceAddresses: ['10.96.0.1'],
+  hubAddress: { host: '169.254.2.1', port: 10268, forService: true },
   propagation: 'off',
 }
 

@@ -18,6 +18,7 @@ import {
 import { startJoinable } from '../../../kit/joinable.ts'
 import { reachable } from '../../../kit/reachable.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
+import { until } from '../../../kit/until.ts'
 
 enterOwnNetwork(t)
 
@@ -296,7 +297,7 @@ void t.test('a hub of a node requests that certificate by default, for pods alon
   const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--enable-dummy-if'] })
   const servedIp = async () =>
     at(objectOf(await hub.as('kubelet').get(allServices)), 'items', 0, 'spec', 'clusterIP')
-  await hub.logs(() => joinable.requests.length > 0)
+  await until('the request for a certificate', () => joinable.requests.length > 0)
   t.equal(await servedIp(), '10.96.0.1', 'until it is signed, pods are not led to the hub')
   t.match(
     String((await hub.ops.get('/readyz?verbose')).body),
