@@ -4,7 +4,7 @@
  */
 export class Held implements Disposable {
   readonly #socket: WebSocket
-  readonly #answers = new Map<number, (result: HeapUsage) => void>()
+  readonly #answers = new Map<number, (result: unknown) => void>()
   #last = 0
 
   /** `port`: the debugger's, on loopback. */
@@ -23,7 +23,7 @@ export class Held implements Disposable {
   private constructor(socket: WebSocket) {
     this.#socket = socket
     socket.addEventListener('message', ({ data }) => {
-      const { id, result } = JSON.parse(String(data)) as { id?: number; result: HeapUsage }
+      const { id, result } = JSON.parse(String(data)) as { id?: number; result: unknown }
       if (id !== undefined) this.#answers.get(id)?.(result)
     })
   }
@@ -31,15 +31,24 @@ export class Held implements Disposable {
   /** The heap and what buffers lie outside of it, without garbage. */
   async bytes(): Promise<number> {
     await this.#ask('HeapProfiler.collectGarbage')
-    const { usedSize, backingStorageSize = 0 } = await this.#ask('Runtime.getHeapUsage')
-    return usedSize + backingStorageSize
+    const usage = (await this.#ask('Runtime.getHeapUsage')) as HeapUsage
+    return usage.usedSize + (usage.backingStorageSize ?? 0)
   }
 
-  #ask(method: string): Promise<HeapUsage> {
-    const { promise, resolve } = Promise.withResolvers<HeapUsage>()
+  /** What was allocated on the heap since the process began, garbage included. */
+  async allocated(): Promise<number> {
+    const { result } = (await this.#ask('Runtime.evaluate', {
+      expression: `process.getBuiltinModule('v8').getHeapStatistics().total_allocated_bytes`,
+      returnByValue: true,
+    })) as { readonly result: { readonly value: number } }
+    return result.value
+  }
+
+  #ask(method: string, params: object = {}): Promise<unknown> {
+    const { promise, resolve } = Promise.withResolvers()
     const id = ++this.#last
     this.#answers.set(id, resolve)
-    this.#socket.send(JSON.stringify({ id, method }))
+    this.#socket.send(JSON.stringify({ id, method, params }))
     return promise
   }
 
