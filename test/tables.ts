@@ -29,7 +29,6 @@ export const tables: readonly DocumentTable[] = [
   },
   { file: 'docs/metrics.md', heading: '## Of the hub', rows: () => metricRows('nodehub_') },
   { file: 'docs/metrics.md', heading: '## Of yurthub', rows: () => metricRows('node_yurthub_') },
-  { file: 'docs/metrics.md', heading: '## Former names', rows: () => formerNameRows() },
   {
     file: 'docs/cluster-reference.md',
     heading: '## Flags',
@@ -92,14 +91,6 @@ const metricRows = (
   Object.values(table)
     .filter(({ name }) => name.startsWith(prefix))
     .map(({ name, type, labels, help }) => [quoted(name), type, labels.map(quoted).join(' '), help])
-
-/** The name in the release before, and the name now. */
-const formerNameRows = (): string[][] =>
-  [metricTable, clusterMetricTable].flatMap((table) =>
-    Object.values<MetricRow>(table).flatMap(({ name, formerName, formerSeries = '' }) =>
-      formerName === undefined ? [] : [[quoted(formerName), quoted(name + formerSeries)]],
-    ),
-  )
 
 /** Id, usual level, what is found, why it matters. */
 const ruleRows = (): string[][] =>

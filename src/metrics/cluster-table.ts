@@ -100,7 +100,6 @@ export const clusterMetricTable = {
   },
   certificateEnd: {
     name: 'nodehub_cluster_certificate_expiry_timestamp_seconds',
-    formerName: 'nodehub_cluster_certificate_end_seconds',
     type: 'gauge',
     help: 'When the serving certificate of the webhooks ends, in seconds since the epoch.',
     labels: [],

@@ -74,7 +74,7 @@ export function createMetrics(components: () => ReadonlySet<string> = none): Hub
   return {
     ...named,
     traffic: (labels) => traffic.of(trafficSeries(labels)),
-    ...readingOf(metricTable, registry, named),
+    ...readingOf(registry, named),
   }
 }
 
@@ -86,7 +86,7 @@ export type ClusterMetrics = MetricsOf<ClusterMetricTable> &
 export function createClusterMetrics(): ClusterMetrics {
   const registry = newRegistry()
   const named = metricsIn(clusterMetricTable, registry, labelBounds(none))
-  return { ...named, ...readingOf(clusterMetricTable, registry, named) }
+  return { ...named, ...readingOf(registry, named) }
 }
 
 /** A registry, and what is done before it is read. */
@@ -100,7 +100,6 @@ interface MetricRegistry {
 
 /** The reading of a registry, which shows the versions from now on. */
 function readingOf(
-  table: Readonly<Record<string, MetricRow>>,
   { registry, updates, flushCounters }: MetricRegistry,
   { buildInfo }: Pick<Metrics, 'buildInfo'>,
 ): Pick<HubMetrics, 'onRead' | 'exposition'> {
@@ -109,35 +108,10 @@ function readingOf(
     onRead: (update) => updates.push(update),
     exposition: async () => {
       for (const act of [...updates, ...flushCounters]) act()
-      const body = (await registry.metrics()) + (await underFormerNames(registry, table))
+      const body = await registry.metrics()
       return { contentType: registry.contentType, body }
     },
   }
-}
-
-/** The metrics that have former names, once more under these. */
-async function underFormerNames(
-  registry: Registry,
-  table: Readonly<Record<string, MetricRow>>,
-): Promise<string> {
-  const texts = Object.values(table).map(async ({ name, formerName, formerSeries, help }) => {
-    if (formerName === undefined) return ''
-    const text = seriesIn(await registry.getSingleMetricAsString(name), formerSeries)
-    const deprecated = `Deprecated: ${name}${formerSeries ?? ''}`
-    return `\n${text.replaceAll(name, formerName).replace(help, deprecated)}\n`
-  })
-  return (await Promise.all(texts)).join('')
-}
-
-/** The text of a metric with only those series whose first label is this one, without it. */
-function seriesIn(text: string, label: MetricRow['formerSeries']): string {
-  if (label === undefined) return text
-  const beginning = label.slice(0, -1)
-  return text
-    .split('\n')
-    .filter((line) => line.startsWith('#') || line.includes(beginning))
-    .map((line) => line.replace(label, '').replace(`${beginning},`, '{'))
-    .join('\n')
 }
 
 function newRegistry(): MetricRegistry {

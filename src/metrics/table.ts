@@ -6,10 +6,6 @@ export interface MetricRow {
   readonly labels: readonly Label[]
   /** Label values whose series exist from the start, at 0, of a counter or gauge. */
   readonly initialValues?: LabelValues | readonly LabelValues[]
-  /** Its name in 0.1.0, under which the next release exposes it as well. */
-  readonly formerName?: `nodehub_${string}`
-  /** Where the former name has only the series with this first label, and leaves it out. */
-  readonly formerSeries?: `{${Label}="${string}"}`
 }
 
 type LabelValues = Readonly<Partial<Record<Label, readonly string[]>>>
@@ -142,7 +138,6 @@ export const metricTable = {
   },
   cacheFallbacks: {
     name: 'nodehub_cache_fallbacks_total',
-    formerName: 'nodehub_diverted_total',
     type: 'counter',
     help: 'Requests that no API server answered and the cache did, while the hub still counted as online.',
     labels: [],
@@ -185,7 +180,6 @@ export const metricTable = {
   },
   offlineSince: {
     name: 'nodehub_offline_since_timestamp_seconds',
-    formerName: 'nodehub_offline_since_seconds',
     type: 'gauge',
     help: 'When the hub went offline, in seconds since the epoch; 0 while it is online, or no probe has ended yet.',
     labels: [],
@@ -228,7 +222,6 @@ export const metricTable = {
   },
   storeDiskBytes: {
     name: 'nodehub_store_disk_written_bytes_total',
-    formerName: 'nodehub_store_disk_bytes_total',
     type: 'counter',
     help: 'Bytes that the store wrote to its files: pages of the database, its log, and what checkpoints copy from one to the other. 0 where the kernel does not count them.',
     labels: [],
@@ -274,7 +267,6 @@ export const metricTable = {
   },
   filterReloads: {
     name: 'nodehub_filter_reloads_total',
-    formerName: 'nodehub_filter_reload_total',
     type: 'counter',
     help: 'Times the filters of --filter-module were loaded again because a file of theirs had changed: success, or failure, which leaves the last good ones in force.',
     labels: ['result'],
@@ -282,7 +274,6 @@ export const metricTable = {
   },
   filterDecisions: {
     name: 'nodehub_filter_decisions_total',
-    formerName: 'nodehub_filter_looks_total',
     type: 'counter',
     help: 'Objects that a filter has withheld or edited: one version of an object counts once, however often it is shown, while it is remembered.',
     labels: ['filter', 'result'],
@@ -334,7 +325,6 @@ export const metricTable = {
   },
   malformed: {
     name: 'nodehub_upstream_malformed_answers_total',
-    formerName: 'nodehub_malformed_total',
     type: 'counter',
     help: 'Answers of API servers that could not be understood. Found before anything was passed on, an answer passes unrecorded; found later, it is broken off.',
     labels: [],
@@ -347,15 +337,12 @@ export const metricTable = {
   },
   incompleteCollections: {
     name: 'nodehub_store_incomplete_collections',
-    formerName: 'nodehub_store_unfit_collections',
     type: 'gauge',
     help: 'Collections to which a write failed since the hub started, and that are not served offline until the next whole list of them.',
     labels: [],
   },
   cacherUpstreamWatches: {
     name: 'nodehub_cacher_upstream_watches',
-    formerName: 'nodehub_shared_watches',
-    formerSeries: '{shared="true"}',
     type: 'gauge',
     help: 'Watches of API servers that cachers have open. Shared is true for cachers that serve all clients which may read the whole collection, and false for those of one identity.',
     labels: ['shared'],
@@ -363,8 +350,6 @@ export const metricTable = {
   },
   cacherWatchers: {
     name: 'nodehub_cacher_watchers',
-    formerName: 'nodehub_shared_readers',
-    formerSeries: '{shared="true"}',
     type: 'gauge',
     help: 'Watches of clients that cachers serve.',
     labels: ['shared'],
@@ -372,8 +357,6 @@ export const metricTable = {
   },
   cacherWatchersEnded: {
     name: 'nodehub_cacher_watchers_ended_total',
-    formerName: 'nodehub_shared_readers_ended_total',
-    formerSeries: '{shared="true"}',
     type: 'counter',
     help: 'Watches served by cachers that the hub ended before their time, by reason: slow, the client had not read what the event log let go; expired, the client is answered 410, as the version has expired and something has changed since, or the cluster was restored from a backup; over, cleanly, as the API server refuses the upstream watch, the store does not take its events, or the collection is shared no longer.',
     labels: ['shared', 'reason'],
@@ -381,8 +364,6 @@ export const metricTable = {
   },
   cacherBytes: {
     name: 'nodehub_cacher_bytes',
-    formerName: 'nodehub_shared_bytes',
-    formerSeries: '{shared="true"}',
     type: 'gauge',
     help: 'What the event logs of cachers take in memory.',
     labels: ['shared'],
@@ -390,7 +371,6 @@ export const metricTable = {
   },
   accessReviews: {
     name: 'nodehub_access_reviews_total',
-    formerName: 'nodehub_shared_verdicts_total',
     type: 'counter',
     help: 'Access reviews for a whole collection, by result: allowed, refused, or unknown if the API server did not answer.',
     labels: ['result'],
@@ -404,7 +384,6 @@ export const metricTable = {
   },
   configMapReads: {
     name: 'nodehub_config_map_reloads_total',
-    formerName: 'nodehub_config_map_total',
     type: 'counter',
     help: "Times the hubs' ConfigMap was read anew, as it appeared, changed or was deleted: success, or failure, which leaves the last good one in force.",
     labels: ['result'],
@@ -412,7 +391,6 @@ export const metricTable = {
   },
   configReloads: {
     name: 'nodehub_config_reloads_total',
-    formerName: 'nodehub_config_reload_total',
     type: 'counter',
     help: 'Times the configuration was read again while the hub ran: success, or failure, which leaves the last good one in force.',
     labels: ['result'],

@@ -191,55 +191,6 @@ void t.test('a counter whose labels have known values has series from the start'
   }
 })
 
-void t.test('a renamed metric is there under both names, with the same samples', async (t) => {
-  const metrics = createMetrics()
-  metrics.cacheFallbacks.add(3)
-  metrics.accessReviews.add({ result: 'refused' })
-  const { body } = await metrics.exposition()
-  for (const { name, formerName, formerSeries } of Object.values<MetricRow>(metricTable)) {
-    if (formerName === undefined || formerSeries !== undefined) continue
-    const ofName = (metric: string) =>
-      body
-        .split('\n')
-        .filter((line) => new RegExp(`^${metric}[{ ]`).test(line))
-        .map((line) => line.slice(metric.length))
-    t.strictSame(ofName(formerName), ofName(name), formerName)
-    t.match(body, `# HELP ${formerName} Deprecated: ${name}\n`)
-  }
-  t.match(body, /^nodehub_diverted_total 3$/m)
-  t.match(body, /^nodehub_shared_verdicts_total\{result="refused"\} 1$/m)
-})
-
-void t.test('a name that became a label value has the series with that label alone', async (t) => {
-  const metrics = createMetrics()
-  const both = [{ shared: 'true' }, { shared: 'false' }]
-  for (const [i, shared] of both.entries()) {
-    metrics.cacherWatchers.add(shared, 3 + i)
-    metrics.cacherWatchersEnded.add({ ...shared, reason: 'slow' }, 5 + i)
-  }
-  t.strictSame(await samples(metrics, 'nodehub_cacher_watchers{'), [
-    'nodehub_cacher_watchers{shared="true"} 3',
-    'nodehub_cacher_watchers{shared="false"} 4',
-  ])
-  t.strictSame(await samples(metrics, 'nodehub_shared_'), [
-    'nodehub_shared_watches 0',
-    'nodehub_shared_readers 3',
-    'nodehub_shared_readers_ended_total{reason="slow"} 5',
-    'nodehub_shared_readers_ended_total{reason="expired"} 0',
-    'nodehub_shared_readers_ended_total{reason="over"} 0',
-    'nodehub_shared_bytes 0',
-    ...['allowed', 'refused', 'unknown'].map(
-      (result) => `nodehub_shared_verdicts_total{result="${result}"} 0`,
-    ),
-  ])
-  const { body } = await metrics.exposition()
-  t.match(
-    body,
-    '# HELP nodehub_shared_readers Deprecated: nodehub_cacher_watchers{shared="true"}\n' +
-      '# TYPE nodehub_shared_readers gauge\nnodehub_shared_readers 3\n',
-  )
-})
-
 /** Names of yurthub and of prom-client, which are not ours to choose. */
 const foreign = /^(node_yurthub|nodejs)_/
 
