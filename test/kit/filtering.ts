@@ -7,6 +7,7 @@ import type { FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
  * forgotten with the process.
  */
 export const filteringOf = (filters: FilterChains): FilterParts => ({
+  ensureInputs: () => undefined,
   filters,
   shown: new ShownStates(),
   store: { get: () => undefined },

@@ -21,10 +21,10 @@ import { ClusterKeys } from '../../src/hub/identity/cluster-keys.ts'
 import { TokenVerdicts } from '../../src/hub/identity/token-verdicts.ts'
 import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
-import type { FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
+import type { EnsureInputs, FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
 import { RefusedReads } from '../../src/hub/boot/refused-reads.ts'
 import { OpenWatches } from '../../src/hub/pipeline/open-watches.ts'
-import { pipeline, type EnsureInputs } from '../../src/hub/pipeline/pipeline.ts'
+import { pipeline } from '../../src/hub/pipeline/pipeline.ts'
 import { clientForward } from '../../src/hub/pipeline/client-forward.ts'
 import {
   upstreamHandlers,
@@ -53,7 +53,7 @@ export interface PartsOptions {
   readonly wrap?: (store: ObjectStore) => ObjectStore
   readonly filters?: readonly FilterDefinition[]
   /** Instead of `filters`. */
-  readonly filtering?: Omit<FilterParts, 'store'>
+  readonly filtering?: Omit<FilterParts, 'store' | 'ensureInputs'>
   /** Where it keeps its state, for a restart; absent: removed with the test. */
   readonly directory?: string
   readonly maxRequestsInFlight?: number
@@ -232,7 +232,6 @@ export async function startHubParts(
       accepted: nothingAccepted,
       outage: noOutage,
     },
-    ensureInputs,
     clients,
     stopping: new AbortController().signal,
     ownHosts: new Set(),
@@ -242,6 +241,7 @@ export async function startHubParts(
         filteringOf(
           new Filters(filters, inputsOf(), { onFailure: () => undefined, warn: () => undefined }),
         )),
+      ensureInputs,
       store,
     },
     detectPropagation: () => undefined,

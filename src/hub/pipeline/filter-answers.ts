@@ -26,7 +26,8 @@ import { mayContainObjects, decodeObjects } from './decode-objects.ts'
 const patienceMs = 5_000
 
 /**
- * Filters the objects in answers for each component, whether an API server or the cache answers,
+ * Filters the objects in answers for each component, once the inputs of its filters are known or
+ * were waited for, whether an API server or the cache answers,
  * including the answers to writes. Only whole objects can be filtered: see `chainForPartial` for
  * metadata and tables. While a filter lacks an input that it must not guess, its components get
  * 503, as for a collection that was never listed. An open watch whose inputs change is sent the
@@ -38,6 +39,8 @@ export function withFilters(parts: FilterParts) {
       const { info } = exchange
       if (!info.isResource) return next(exchange)
       const { filters } = parts
+      const learning = parts.ensureInputs(exchange)
+      if (learning) await learning
       const now = chainNow(filters, exchange, info)
       const mustWait = isRead(info) && now !== undefined && now.missingInputs.length > 0
       const chain = mustWait ? await usableChain(filters, exchange, info) : now

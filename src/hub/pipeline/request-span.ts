@@ -7,31 +7,32 @@ import type { Attributes, Span, Tracer } from '../../tracing/span.ts'
 import { explained } from './explain.ts'
 
 /**
- * Records the span of each sampled request: until the end of its answer or, of a watch, exec and
- * the like, until the head of the answer. The trace of a caller is continued once it is proven:
- * other callers could have the hub export arbitrary data.
+ * The same handler; it records the span of each sampled request: until the end of its answer or, of
+ * a watch, exec and the like, until the head of the answer. The trace of a caller is continued once
+ * it is proven: other callers could have the hub export arbitrary data.
  */
-export function withSpan(tracer: Tracer | undefined) {
-  return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {
-    if (!tracer) return next
-    return async (exchange) => {
-      const { info, method, headers } = exchange
-      const parent = isProven(exchange) ? headers : undefined
-      const route = routeOf(info)
-      const name = route === undefined ? method : `${method} ${route}`
-      const span = tracer.begin(name, requestAttributes(exchange, route), parent)
-      if (!span) return next(exchange)
-      const lasts = isLongRunning(info) || exchange.upgrade
-      const reply = await next({ ...exchange, span }).catch((cause: unknown) => {
-        span.end('UNEXPECTED')
-        throw cause
-      })
-      span.set(answerAttributes(reply))
-      if (reply.kind === 'upgrade') void ended(reply.finalStatus).then((code) => end(span, code))
-      else if (lasts) end(span, reply.status)
-      else onAbort(exchange.signal, () => end(span, reply.status))
-      return reply
-    }
+export function recordingSpans(
+  tracer: Tracer | undefined,
+  next: Handler<Exchange, WireReply>,
+): Handler<Exchange, WireReply> {
+  if (!tracer) return next
+  return async (exchange) => {
+    const { info, method, headers } = exchange
+    const parent = isProven(exchange) ? headers : undefined
+    const route = routeOf(info)
+    const name = route === undefined ? method : `${method} ${route}`
+    const span = tracer.begin(name, requestAttributes(exchange, route), parent)
+    if (!span) return next(exchange)
+    const lasts = isLongRunning(info) || exchange.upgrade
+    const reply = await next({ ...exchange, span }).catch((cause: unknown) => {
+      span.end('UNEXPECTED')
+      throw cause
+    })
+    span.set(answerAttributes(reply))
+    if (reply.kind === 'upgrade') void ended(reply.finalStatus).then((code) => end(span, code))
+    else if (lasts) end(span, reply.status)
+    else onAbort(exchange.signal, () => end(span, reply.status))
+    return reply
   }
 }
 

@@ -24,8 +24,16 @@ import { MalformedSelector } from '../../api/kube/selectors.ts'
 import { selectorsOf } from '../answers/keys.ts'
 import type { ObjectStore } from '../store/store.ts'
 
+/**
+ * Requests the inputs that the filters of an exchange need and that were never known: an earlier
+ * answer would change at once. `undefined`: there is nothing to wait for; otherwise resolves soon,
+ * whether they are known or not.
+ */
+export type EnsureInputs = (exchange: Exchange) => Promise<void> | undefined
+
 /** The parts that the filter layers need. */
 export interface FilterParts {
+  readonly ensureInputs: EnsureInputs
   readonly filters: FilterChains
   readonly shown: ShownStates
   /** Has the whole objects of which an answer contains only parts. */

@@ -1,6 +1,5 @@
 import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
 import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
-import { isShort } from './in-flight.ts'
 
 /** The share of the process's memory for slow clients. */
 export const watchesShare = 1 / 4
@@ -45,15 +44,13 @@ export class SlowWatches {
     return this.#held
   }
 
-  /** Counts the bytes that wait for clients. */
+  /** Counts the bytes that wait for clients of watches and the like. */
   readonly bounding =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
-    (exchange) => {
-      if (isShort(exchange)) return next(exchange)
-      return next(exchange).then((reply) =>
+    (exchange) =>
+      next(exchange).then((reply) =>
         reply.kind === 'bytes' ? { ...reply, source: this.#bounded(reply.source) } : reply,
       )
-    }
 
   #bounded(source: ByteSource): ByteSource {
     return (sink) => {

@@ -15,10 +15,12 @@ import { componentOf } from '../../api/request/component.ts'
 import { isLongRunning, isWatch, type RequestInfo } from '../../api/request/request-info.ts'
 import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
+import type { Tracer } from '../../tracing/span.ts'
 import type { TrafficLabels } from '../../metrics/traffic.ts'
 import type { Forward } from '../upstream/forward.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { OpenWatches } from './open-watches.ts'
+import { recordingSpans } from './request-span.ts'
 
 /** One answer, for logs: neither its query nor its headers, which may hold secrets. */
 export interface AnswerLine {
@@ -57,16 +59,19 @@ interface TraceParts {
   readonly metrics: HubMetrics
   readonly watches: OpenWatches
   readonly refused: Pick<RefusedReads, 'answered'>
+  /** Absent: no traces are recorded. */
+  readonly tracer: Tracer | undefined
   readonly onAnswer: OnAnswer
 }
 
 /**
- * Counts and times each request by verb, resource, component and source, and lists watches while
- * they are open, and reads that the hub refuses.
+ * Counts, times and traces each request by verb, resource, component and source, lists watches
+ * while they are open, and notes reads that the hub refuses.
  */
-export function withTrace({ metrics, watches, refused, onAnswer }: TraceParts) {
-  return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
-    async (exchange) => {
+export function withTrace({ metrics, watches, refused, tracer, onAnswer }: TraceParts) {
+  return (below: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {
+    const next = recordingSpans(tracer, below)
+    return async (exchange) => {
       const began = elapsed()
       const { info } = exchange
       const longRunning = isLongRunning(info) || exchange.upgrade
@@ -124,6 +129,7 @@ export function withTrace({ metrics, watches, refused, onAnswer }: TraceParts) {
       if (reply.kind !== 'bytes') return reply
       return { ...reply, source: metered(reply.source, (bytes) => void (sentBytes += bytes)) }
     }
+  }
 }
 
 /**

@@ -22,7 +22,8 @@ import { NodeEvents } from '../answers/node-events.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
-import { countingShed, pipeline, type EnsureInputs } from '../pipeline/pipeline.ts'
+import { countingShed, pipeline } from '../pipeline/pipeline.ts'
+import type { EnsureInputs } from '../pipeline/resumed-watch.ts'
 import { clientForward, type ClientForward } from '../pipeline/client-forward.ts'
 import {
   dispatcher,
@@ -276,8 +277,13 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       outage: outageOf({ cloud: path.dispatch.cloud, log }),
     },
     metrics,
-    ensureInputs: parts.ensureInputs,
-    filtering: { filters, shown, store, hooks: filterChangeHooks(metrics, log) },
+    filtering: {
+      ensureInputs: parts.ensureInputs,
+      filters,
+      shown,
+      store,
+      hooks: filterChangeHooks(metrics, log),
+    },
     detectPropagation: parts.detectPropagation,
     get maxRequestsInFlight() {
       return live().maxRequestsInFlight

@@ -1,4 +1,4 @@
-import type { EnsureInputs } from '../pipeline/pipeline.ts'
+import type { EnsureInputs } from '../pipeline/resumed-watch.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import type { ReachableAddress } from './hub-address.ts'
 import type { FilterInputs } from './filter-inputs.ts'

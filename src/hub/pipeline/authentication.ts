@@ -1,0 +1,94 @@
+import { forbidden, StatusError } from '../../api/kube/status.ts'
+import { componentOf } from '../../api/request/component.ts'
+import { rebindingFault } from '../../api/request/host-check.ts'
+import { representationsOf } from '../../api/request/representation.ts'
+import { parseRequestInfo } from '../../api/request/request-info.ts'
+import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
+import { isProven } from '../../http/exchange/proven.ts'
+import { authenticate, type AuthenticationRules } from '../identity/caller.ts'
+import { KubeletNames } from '../identity/kubelet-names.ts'
+
+/**
+ * Refuses requests with a foreign Host or Origin before any of them is trusted, parses the URL,
+ * authenticates the caller, and determines its component and the representations that it accepts:
+ * the request becomes an exchange. Reports the proven caller to the listener before any of the
+ * answer exists.
+ */
+export function withAuthentication(rules: AuthenticationRules, ownHosts: ReadonlySet<string>) {
+  const kubelets = new KubeletNames(rules.nodeName)
+  const hosts = new HostCheck(ownHosts)
+  return (next: Handler<Exchange, WireReply>): Handler<Incoming, WireReply> => {
+    const reporting = withProvenCaller(next)
+    return async (incoming) => {
+      hosts.check(incoming)
+      const { headers } = incoming
+      const info = parseRequestInfo(incoming.method, incoming.url)
+      const caller = await authenticate(incoming, rules)
+      const name = componentOf(headers.get('user-agent'))
+      const isNode = caller.credential === 'node'
+      return reporting({
+        ...incoming,
+        ...caller,
+        info,
+        component: isNode ? kubelets.componentOf(name, info) : name,
+        representations: representationsOf(headers.get('accept'), info.query),
+      })
+    }
+  }
+}
+
+/** The number of address and Host pairs remembered: programs repeat a few. */
+const mostFamiliar = 64
+
+/**
+ * Refuses requests on loopback with a foreign Host or Origin: a web page or a rebound DNS name
+ * directed a browser here.
+ */
+export class HostCheck {
+  readonly #ownHosts: ReadonlySet<string>
+  readonly #familiar = new Set<string>()
+
+  constructor(ownHosts: ReadonlySet<string>) {
+    this.#ownHosts = ownHosts
+  }
+
+  /** Throws a 403. */
+  check({ headers, peer: { localAddress } }: Incoming): void {
+    const [host, origin] = [headers.get('host'), headers.get('origin')]
+    const pair = host === undefined || origin !== undefined ? undefined : `${localAddress} ${host}`
+    if (pair !== undefined && this.#familiar.has(pair)) return
+    const strange = rebindingFault(this.#ownHosts, { localAddress, host, origin })
+    if (strange !== undefined) throw new StatusError(forbidden(strange))
+    if (pair !== undefined && this.#familiar.size < mostFamiliar) this.#familiar.add(pair)
+  }
+}
+
+/**
+ * Reports the proven caller to the listener: before the request is passed on or, where an API
+ * server's answer proves the token, before that answer is sent; or where it has upgraded the
+ * connection. Layers below may have found by then that the token is a service account's: the
+ * account counts, so that connections with many tokens of one account count as one caller. If the
+ * answer disproves the caller, that is reported as well.
+ */
+export function withProvenCaller(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
+  return (exchange) => {
+    const wasProven = report(exchange)
+    if (wasProven && !exchange.claim) return next(exchange)
+    const reportOutcome = (): void => {
+      if (!wasProven) report(exchange)
+      else if (!isProven(exchange)) exchange.onDisproven?.()
+    }
+    return next(exchange).then((reply) => {
+      const outcome = reply.kind === 'upgrade' ? reply.finalStatus : undefined
+      if (outcome) void outcome.then(reportOutcome)
+      else reportOutcome()
+      return reply
+    })
+  }
+}
+
+function report(exchange: Exchange): boolean {
+  if (!isProven(exchange)) return false
+  exchange.onProven?.(exchange.claim?.identity() ?? exchange.identity)
+  return true
+}
