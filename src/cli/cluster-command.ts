@@ -45,11 +45,11 @@ interface Subcommand {
 const subcommands: Readonly<Record<string, Subcommand>> = {
   check: {
     options: checkOptions,
-    help: `[--apply|--revert] [--evict] [FLAG...]
+    help: `[FLAG...]
 
-Says which parts of the pod network would stand on host-network nodes, which nodes are not as their
-pool wants them, and which excluded pods slipped in; with --apply it keeps the first off, one after
-another, with --revert it takes that back. Exit code 1 where something is left to be done.
+Says which parts of the pod network would stand on host-network nodes, with the command that keeps
+each off, which nodes are not as their pool wants them, and which excluded pods slipped in. It
+changes nothing. Exit code 1 where something is left to be done.
 `,
     run: runCheck,
   },
@@ -184,9 +184,10 @@ async function clusterUntilStopped(
 async function runCheck(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const result = readCheckConfig(processSources(argv))
   if ('mistakes' in result) return refuse(terminal, 'cluster check', result.mistakes)
+  for (const note of result.notes) terminal.err(`note: ${note}\n`)
   return withApi(result.config, terminal, 'check', async (api) => {
     const { checkCluster } = await import('./cluster-check.ts')
-    return checkCluster(api, result.config, terminal)
+    return checkCluster(api, terminal)
   })
 }
 

@@ -96,5 +96,5 @@ function commandOf({ owner }: Step, { type, body }: NonNullable<Step['patch']>):
 }
 
 /** A word of a POSIX shell. */
-const quoted = (text: string): string =>
+export const quoted = (text: string): string =>
   /^[\w./-]+$/.test(text) ? text : `'${printable(text).replaceAll("'", "'\\''")}'`

@@ -83,15 +83,6 @@ export interface ClusterConfig extends ClusterClientConfig {
   readonly shutdownGracePeriodMs: number
 }
 
-/** The configuration of `nodehub cluster check`. */
-export interface CheckConfig extends ClusterClientConfig {
-  readonly action: 'report' | 'apply' | 'revert'
-  readonly evict: boolean
-  /** `namespace/name`; empty: all. */
-  readonly only: readonly string[]
-  readonly settleMs: number
-}
-
 /** The configuration of `nodehub cluster exit-plan`. */
 export interface ExitPlanConfig extends ClusterClientConfig {
   readonly mixed: ValuesOf<typeof exitPlanOptions>['mixed']
@@ -173,17 +164,8 @@ function networksOf(cidrs: readonly string[]): BlockList {
 }
 
 /** The same for `nodehub cluster check`. */
-export const readCheckConfig = (sources: SettingSources): ClusterResult<CheckConfig> =>
-  read(sources, checkOptions, (values, client, mistakes) => {
-    if (values.apply && values.revert) mistakes.push('--apply and --revert: give one of them')
-    return {
-      ...client,
-      action: values.apply ? 'apply' : values.revert ? 'revert' : 'report',
-      evict: values.evict,
-      only: values.only,
-      settleMs: values['settle-timeout'],
-    }
-  })
+export const readCheckConfig = (sources: SettingSources): ClusterResult<ClusterClientConfig> =>
+  read(sources, checkOptions, (_values, client) => client)
 
 /** The same for `nodehub cluster exit-plan`. */
 export const readExitPlanConfig = (sources: SettingSources): ClusterResult<ExitPlanConfig> =>

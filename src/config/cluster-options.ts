@@ -190,43 +190,17 @@ export const clusterOptions = {
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 
+const byHand = 'it is printed alone, with the commands of kubectl'
+
 /** Every setting of `nodehub cluster check`. */
 export const checkOptions = {
   ...access,
-  apply: option({
-    type: is.boolean,
-    group: 'Pools',
-    help: 'Whether to add the anti-affinity to components that run on host-network nodes, one after another, waiting for the rollout of each.',
-    default: false,
-  }),
-  revert: option({
-    type: is.boolean,
-    group: 'Pools',
-    help: 'Whether to restore the affinity of components from before --apply.',
-    default: false,
-  }),
-  evict: option({
-    type: is.boolean,
-    group: 'Pools',
-    help: 'Whether to evict excluded pods from host-network nodes, within their disruption budgets.',
-    default: false,
-  }),
-  only: option({
-    type: is.listOf(is.text('NAMESPACE/NAME')),
-    group: 'Pools',
-    help: 'The components that --apply and --revert are for. Default: all that were found.',
-    default: [],
-  }),
-  'settle-timeout': option({
-    type: is.duration,
-    group: 'Pools',
-    help: 'The time limit for the rollout of a component; after a failure the next ones are not changed.',
-    default: 600_000,
-    defaultShown: '10m',
-  }),
+  apply: former(is.boolean, 'Kept components off host-network nodes.', byHand),
+  revert: former(is.boolean, 'Restored the affinity from before --apply.', byHand),
+  evict: former(is.boolean, 'Evicted excluded pods from host-network nodes.', byHand),
+  only: former(is.listOf(is.text('NAMESPACE/NAME')), 'Components that --apply was for.', byHand),
+  'settle-timeout': former(is.duration, 'How long a rollout could take.', byHand),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
-
-const byHand = 'the plan is printed alone, and its patches are applied with kubectl'
 
 /** Every setting of `nodehub cluster exit-plan`. */
 export const exitPlanOptions = {

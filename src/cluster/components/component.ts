@@ -1,7 +1,7 @@
-import type { JsonObject } from '../../api/kube/json.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import { writerOf } from './writer.ts'
-import { workloadPlacement, type WorkloadPlacement } from './placement.ts'
+import { affinityKeptOff, workloadPlacement, type WorkloadPlacement } from './placement.ts'
 
 export type WorkloadKind = 'DaemonSet' | 'Deployment'
 
@@ -25,6 +25,8 @@ export interface Component {
   /** The product it belongs to. */
   readonly what: string
   readonly placement: WorkloadPlacement
+  /** The affinity that keeps its pods off; absent where nothing could be changed. */
+  readonly affinity: Json | undefined
   readonly owner: Owner | undefined
   /** Pods that a change of the template replaces, one a node for a DaemonSet. */
   readonly rolls: number
@@ -59,6 +61,7 @@ export function componentOf(kind: WorkloadKind, workload: JsonObject): Component
     names.some((each) => typeof each === 'string' && pattern.test(each)),
   )
   if (found === undefined) return undefined
+  const template = objectAt(workload, 'spec', 'template')
   const count = valueAt(
     workload,
     ...(kind === 'DaemonSet' ? ['status', 'desiredNumberScheduled'] : ['spec', 'replicas']),
@@ -68,7 +71,8 @@ export function componentOf(kind: WorkloadKind, workload: JsonObject): Component
     namespace: textAt(workload, 'metadata', 'namespace'),
     name,
     what: found[0],
-    placement: workloadPlacement(objectAt(workload, 'spec', 'template')),
+    placement: workloadPlacement(template),
+    affinity: affinityKeptOff(template),
     owner: ownerOf(workload, found[0]),
     rolls: typeof count === 'number' ? count : 0,
     onDelete: textAt(workload, 'spec', 'updateStrategy', 'type') === 'OnDelete',

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../api/kube/json.ts'
-import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
+import type { JsonObject } from '../../src/api/kube/json.ts'
+import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
 
 /** How far the controller of a workload has come with its pods. */
 export interface Rollout {
