@@ -1,13 +1,12 @@
 import { readFileSync, statSync } from 'node:fs'
-import { ownVersion } from '../base/own-version.ts'
 import { messageOf } from '../config/settings.ts'
 import { count, listOf, objectName, oneOf, optional, type ValueType } from '../config/value.ts'
 import { isObject, type JsonObject } from '../api/kube/json.ts'
 import { contextOf, identityOf, type PoolFacts } from '../node/lint/context.ts'
 import { podsOf } from '../node/lint/pod.ts'
 import { findingsIn, rules } from '../node/lint/rules.ts'
-import { sarif, type LocatedFinding } from '../node/lint/sarif.ts'
-import { parseManifest, type ManifestObject } from '../node/lint/manifest.ts'
+import type { Level } from '../node/lint/finding.ts'
+import { parseManifest, type ManifestObject, type Position } from '../node/lint/manifest.ts'
 import { commandFlag, helpOfFlags, readFlags } from './command-flags.ts'
 import { refuse, type Command } from './command.ts'
 
@@ -30,10 +29,10 @@ const pool: ValueType<readonly [string, PoolFacts]> = {
 /** The flags of `nodehub lint`. */
 export const lintFlags = {
   output: commandFlag({
-    type: oneOf(['text', 'json', 'sarif']),
+    type: oneOf(['text', 'json']),
     default: 'text',
     short: 'o',
-    help: 'For people, for programs, or SARIF 2.1.0 for code scanners.',
+    help: 'For people or for programs.',
   }),
   pool: commandFlag({
     type: listOf(pool),
@@ -165,12 +164,20 @@ function nameOf({ kind, metadata, cniVersion }: JsonObject): string {
   return `${kind} ${typeof namespace === 'string' ? `${namespace}/` : ''}${name}`
 }
 
-function printed(found: readonly LocatedFinding[], output: 'text' | 'json' | 'sarif'): string {
+/** A finding with its file and position. */
+interface LocatedFinding extends Position {
+  readonly file: string
+  readonly rule: string
+  readonly level: Level
+  readonly message: string
+  /** The object it is about: `Deployment default/web`. */
+  readonly object: string
+}
+
+function printed(found: readonly LocatedFinding[], output: 'text' | 'json'): string {
   switch (output) {
     case 'json':
       return `${JSON.stringify(found.map(explained), undefined, 2)}\n`
-    case 'sarif':
-      return `${JSON.stringify(sarif(found, ownVersion()), undefined, 2)}\n`
     case 'text':
       return textOf(found)
   }

@@ -51,7 +51,7 @@ void t.test('unreadable files exit 2, and the others are linted', async (t) => {
   t.equal(flags.code, 2)
   t.match(flags.err, 'did you mean --output?')
   t.match(flags.err, '"x=y", which is not NAME=host-network')
-  t.match(flags.err, '"xml" is none of text, json, sarif')
+  t.match(flags.err, '"xml" is none of text, json')
   t.match(flags.err, 'it needs the name of a file, or -')
 })
 
@@ -90,37 +90,6 @@ void t.test('JSON has each finding with its reason and its document', async (t) 
   ])
   t.strictSame(JSON.parse((await linted(file(t, 'a.yaml', fine), '-o', 'json')).out), [])
 })
-
-void t.test('SARIF names every rule, and each result refers to its own', async (t) => {
-  const path = file(t, 'a b.yaml', `${wrong}---\n${warned}`)
-  const log = JSON.parse((await linted(path, '-o=sarif')).out) as Sarif
-  t.equal(log.version, '2.1.0')
-  const [run] = log.runs
-  t.ok(run && run.results.length >= 2)
-  for (const { ruleId, ruleIndex, level, locations } of run?.results ?? []) {
-    const rule = run?.tool.driver.rules[ruleIndex]
-    t.equal(rule?.id, ruleId)
-    t.match(rule, { helpUri: /^https:/, fullDescription: { text: /./ } })
-    t.match(level, /^(error|warning|note)$/)
-    t.match(locations[0]?.physicalLocation, {
-      artifactLocation: { uri: /a%20b\.yaml$/ },
-      region: { startLine: Number, startColumn: Number },
-    })
-  }
-})
-
-interface Sarif {
-  readonly version: string
-  readonly runs: readonly {
-    readonly tool: { readonly driver: { readonly rules: readonly { readonly id: string }[] } }
-    readonly results: readonly {
-      readonly ruleId: string
-      readonly ruleIndex: number
-      readonly level: string
-      readonly locations: readonly { readonly physicalLocation: object }[]
-    }[]
-  }[]
-}
 
 void t.test('standard input is read for -', async (t) => {
   const { promise, resolve } = Promise.withResolvers<[unknown, string]>()

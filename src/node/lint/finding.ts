@@ -1,4 +1,4 @@
-/** The severity, in SARIF's words: it will not work, it may not work, good to know. */
+/** The severity: it will not work, it may not work, good to know. */
 export type Level = 'error' | 'warning' | 'note'
 
 /** Where in an object: the names of members and the numbers of list entries on the way there. */
