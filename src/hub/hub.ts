@@ -432,7 +432,7 @@ export async function startHub(
   parts.defer(() => stopping.abort())
 
   const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]
-  const showSockets = (): void => showListening(sockets(), { metrics, health, log })
+  const showSockets = (): void => showListening(sockets(), { health, log })
   showSockets()
   logReady(checkResults(checks), log)
   dummy?.open(async (address) => {

@@ -87,8 +87,6 @@ export function labelBounds(components: () => ReadonlySet<string>): Bounds {
     certificate: any,
     version: any,
     node: any,
-    listener: any,
-    address: any,
     shared: any,
   }
 }

@@ -38,8 +38,6 @@ export type Label =
   | 'certificate'
   | 'version'
   | 'node'
-  | 'listener'
-  | 'address'
   | 'shared'
 
 /**
@@ -401,18 +399,6 @@ export const metricTable = {
     type: 'gauge',
     help: 'Whether the configuration in force is the one that was read last: 1, or 0 where that could not be used.',
     labels: [],
-  },
-  configLastSuccess: {
-    name: 'nodehub_config_last_reload_success_timestamp_seconds',
-    type: 'gauge',
-    help: 'When the configuration in force was read, in seconds since 1970.',
-    labels: [],
-  },
-  listening: {
-    name: 'nodehub_listening',
-    type: 'gauge',
-    help: '1 for each address at which a listener listens: proxy, proxy-secure or ops. On loopback a listener has two, of IPv4 and of IPv6, where the node has both.',
-    labels: ['listener', 'address'],
   },
   credentialsRefused: {
     name: 'nodehub_upstream_credentials_refused',

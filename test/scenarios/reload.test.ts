@@ -104,9 +104,6 @@ void t.test('a file with mistakes leaves all as it was, and is reported', async 
   t.match(await verbose(), /\[ \]config unusable since .*max-requests-in-flight.*"none".*\n/)
   t.equal((await hub.ops.get('/readyz')).status, 200)
   t.equal(await sample(hub, 'nodehub_config_reloads_total{result="failure"}'), 1)
-  const success = 'nodehub_config_last_reload_success_timestamp_seconds'
-  const first = await sample(hub, success)
-  t.ok(first > 1e9, 'that of the start')
   t.equal(await sample(hub, 'nodehub_config_last_reload_successful'), 0)
   write([cloud], 'serve-port: 1\ndisk-cache-path: /elsewhere\n')
   await reread(/^--disk-cache-path: the change takes effect at the next start$/)
@@ -114,7 +111,6 @@ void t.test('a file with mistakes leaves all as it was, and is reported', async 
   await until('the metrics to be made anew', async () => {
     return (await sample(hub, 'nodehub_config_last_reload_successful')) === 1
   })
-  t.ok((await sample(hub, success)) > first)
   t.equal((await kubelet.get(aPod)).status, 200)
 })
 

@@ -45,19 +45,17 @@ export function gaugesOnRead(metrics: HubMetrics, measured: GaugeSources): void 
 }
 
 /**
- * Shows the addresses of each listener in the metrics, `/readyz?verbose` and, those that are new,
- * in the log.
+ * Shows the addresses of each listener in `/readyz?verbose` and, those that are new, in the log.
  */
 export function showListening(
   sockets: readonly OpenSocket[],
-  { metrics, health, log }: Pick<GaugeSources, 'health'> & Pick<ProxyParts, 'metrics' | 'log'>,
+  { health, log }: Pick<GaugeSources, 'health'> & Pick<ProxyParts, 'log'>,
 ): void {
   const lines = sockets.map(({ name, at }) => `${name} ${joinHostPort(at)}`)
   const before = health.listens(lines)
   for (const [i, { name, at }] of sockets.entries()) {
     const labels = { listener: name, address: joinHostPort(at) }
     if (!before.includes(lines[i] ?? '')) log.info(labels, 'listening')
-    metrics.listening.set(labels, 1)
   }
 }
 
@@ -73,7 +71,6 @@ export function logReady(checks: readonly CheckResult[], log: Logger): void {
 /** Shows the result of the last reading of the configuration. */
 export function showConfigRead(metrics: HubMetrics, isUsable: boolean): void {
   metrics.configLastReload.set(isUsable ? 1 : 0)
-  if (isUsable) metrics.configLastSuccess.set(now() / 1000)
 }
 
 /** Adds the store's counts since the last call. */
