@@ -6,7 +6,7 @@ import type { Kubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
 import { type BareNode, noBareNode } from './bare-node.ts'
 import { buildImage, type BuiltImage, hubImage, noImageTools } from './image/build.ts'
-import { labelForHub } from './hub-label.ts'
+import { labelForHub, rolledOut } from './hub-label.ts'
 import { busyboxPod } from './pod.ts'
 import { leaseRenewed, nodeReady, podRunning } from './seen.ts'
 import {
@@ -50,17 +50,8 @@ const hubOf = async ({ kubelet }: Adopted): Promise<readonly string[]> =>
     .filter(({ kind, name }) => kind === 'container' && /^(?:yurt-hub|nodehub)$/.test(name))
     .map(({ name }) => name)
 
+/** Another image of the same release. */
 const next = 'localhost/nodehub:next'
-
-/** Of adopted nodes, to another image of the same release. */
-interface DaemonSet {
-  readonly metadata: { readonly generation: number }
-  readonly status: {
-    readonly observedGeneration: number
-    readonly updatedNumberScheduled: number
-    readonly numberAvailable: number
-  }
-}
 
 async function adopts(
   t: Test,
@@ -136,21 +127,7 @@ async function adopts(
     'a DaemonSet with another image upgrades its hub, and then has rolled out',
     async (t) => {
       const [set] = nodeAdopters({ namespace: 'kube-system', image: next })
-      const path = '/apis/apps/v1/namespaces/kube-system/daemonsets/nodehub-adopt'
-      const type = 'application/merge-patch+json'
-      t.equal((await plane.admin.send('PATCH', path, JSON.stringify(set), type)).status, 200)
-      await until(
-        'the rollout to end',
-        async () => {
-          const { metadata, status } = (await plane.admin.get(path)).json() as never as DaemonSet
-          return (
-            status.observedGeneration === metadata.generation &&
-            status.updatedNumberScheduled === 1 &&
-            status.numberAvailable === 1
-          )
-        },
-        { seconds: 240 },
-      )
+      await rolledOut(plane.admin, 'nodehub-adopt', set)
       const node = (await plane.admin.get(`/api/v1/nodes/${name}`)).json() as never
       t.match(installReportIn(node), { state: 'Installed', image: next })
       t.strictSame(await hubOf(at), ['nodehub'])
