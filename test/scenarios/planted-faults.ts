@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { nodes } from '../../src/api/kube/resources.ts'
 import { allServices, nodeName, podsOfNode, service, services } from '../kit/cloud.ts'
+import { verdictOf } from '../kit/bootable.ts'
 import { smallDisk } from '../kit/disk.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 import { definePools } from '../kit/node-pools.ts'
@@ -62,7 +63,12 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
   },
 
   // The kubelet has read its pods, and nothing else that it needs.
-  'not bootable': async (t) => readingHub(t, await startCloud(t)),
+  'not bootable': async (t) => {
+    const hub = await readingHub(t, await startCloud(t))
+    // The last verdict may be from before that.
+    await verdictOf(hub)
+    return hub
+  },
 
   'full disk': async (t) => {
     const cloud = await startCloud(t)
