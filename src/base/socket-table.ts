@@ -1,7 +1,6 @@
-import { readlinkSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { closeSync, openSync, readlinkSync, readSync } from 'node:fs'
 import type { Socket } from 'node:net'
-import { elapsed } from './clock.ts'
+import { elapsed, turn } from './clock.ts'
 
 /** A line of the kernel's table of TCP sockets; the ends are as the kernel prints them. */
 export interface SocketLine {
@@ -44,18 +43,31 @@ class TableTooLong extends Error {
   }
 }
 
+/** After so long in one turn of the event loop others are served. */
+const sliceMs = 4
+
 /**
  * The lines that `establishedWith` finds in the table at `path`, which is opened after the call.
- * The kernel makes its lines while they are read, in Node's thread pool: that takes milliseconds,
- * and more with each socket of the host, for which the event loop must not wait.
+ * The kernel makes its lines while they are read, a page a call: tens of microseconds, of as many
+ * pages as any user has made. A turn for each page would take seconds while turns are long, so it
+ * is read in slices of `sliceMs`.
  */
 export async function establishedAt(path: string, ends: Iterable<string>): Promise<string> {
-  const end = elapsed() + mostReadingMs
-  await using file = await open(path)
-  return await establishedWith(ends, async (into, from) => {
-    if (elapsed() > end) throw new TableTooLong(path)
-    return (await file.read(into, from, into.length - from, null)).bytesRead
-  })
+  const file = openSync(path, 'r')
+  try {
+    const end = elapsed() + mostReadingMs
+    let sliceEnd = elapsed() + sliceMs
+    return await establishedWith(ends, async (into, from) => {
+      if (elapsed() > sliceEnd) {
+        await turn()
+        sliceEnd = elapsed() + sliceMs
+      }
+      if (elapsed() > end) throw new TableTooLong(path)
+      return readSync(file, into, from, into.length - from, null)
+    })
+  } finally {
+    closeSync(file)
+  }
 }
 
 /**

@@ -131,9 +131,11 @@ void t.test('a missing table is distinguished from an empty one', async (t) => {
 void t.test('a table that is not read in five seconds is given up', async (t) => {
   const path = tableFile(t)
   const clock = setClock(t)
-  const late = establishedAt(path, [ends])
-  clock.forward(mostReadingMs + 1)
-  await t.rejects(late, {
+  const late = function* () {
+    clock.forward(mostReadingMs + 1)
+    yield ends
+  }
+  await t.rejects(establishedAt(path, late()), {
     code: 'SOCKET_TABLE_TOO_LONG',
     message: `${path} was not read in 5 seconds`,
   })
