@@ -111,8 +111,7 @@ await build({
   ...bundled,
   entryPoints: {
     start: join(sources, 'cli', 'bundled-start.ts'),
-    // Threads, which `start` expects beside its own file.
-    writer: join(sources, 'hub', 'store', 'sqlite', 'writer.ts'),
+    // A thread, which `start` expects beside its own file.
     killer: join(sources, 'cli', 'killer.ts'),
     // With its packages, which only a hub with tracing loads.
     opentelemetry: join(sources, 'tracing', 'opentelemetry.ts'),

@@ -4,8 +4,7 @@
  */
 import { dirname } from 'node:path'
 import { defaultRootDir } from '../src/config/root-dir.ts'
-import { databaseFile } from '../src/hub/store/sqlite/store-directory.ts'
-import { newestSchema } from '../src/hub/store/sqlite/schema.ts'
+import { format } from '../src/hub/store/log/log-writer.ts'
 import { packagedRuntime } from '../src/node/join/runnable.ts'
 import { unitNames } from '../src/node/join/systemd-units.ts'
 import { configFile } from './payload.ts'
@@ -31,11 +30,12 @@ fi
 
 const isSystemd = '[ -z "${DPKG_ROOT:-}" ] && [ -d /run/systemd/system ]'
 
-/** Without the WAL the version would be that of the last checkpoint: SQLite has to read it. */
-const readSchema = `const { DatabaseSync } = require('node:sqlite')
+/** Each file of a cache begins with its format, in the clear. */
+const readFormat = `const { openSync, readSync } = require('node:fs')
 try {
-  const cache = new DatabaseSync(process.argv[1], { readOnly: true, timeout: 10000 })
-  console.log(cache.prepare('PRAGMA user_version').get().user_version)
+  const head = Buffer.alloc(300)
+  readSync(openSync(process.argv[1]), head)
+  console.log(/.kind.:.segment.,.format.:([0-9]+),/.exec(head.toString('latin1'))?.[1] ?? 0)
 } catch {
   console.log(0)
 }`
@@ -47,23 +47,25 @@ try {
  */
 export const refuseLaterCache = (
   version: string,
-): string => `caches="\${DPKG_ROOT:-}${defaultRootDir}/cache/${databaseFile}"
+): string => `caches="\${DPKG_ROOT:-}${defaultRootDir}/cache"
 if ${isSystemd}; then
   # Wherever the settings of the running hub have it.
   for open in "/proc/$(systemctl show --property=MainPID --value nodehub.service)"/fd/*; do
     open=$(readlink "$open") || continue
-    case $open in */${databaseFile}) caches="$caches $open" ;; esac
+    case $open in */lock.db) caches="$caches \${open%/*}" ;; esac
   done
 fi
 # The operator's settings for other programs of Node.
 unset NODE_OPTIONS NODE_COMPILE_CACHE
 for cache in $caches; do
-  [ -e "$cache" ] && [ -x "\${DPKG_ROOT:-}${packagedRuntime}" ] || continue
-  schema=$("\${DPKG_ROOT:-}${packagedRuntime}" --no-warnings -e "${readSchema}" "$cache") || continue
-  [ "$schema" -gt ${newestSchema} ] || continue
-  echo "nodehub: $cache has schema version $schema, and nodehub ${version} knows versions up to ${newestSchema}: its hub would not start, so nothing is changed" >&2
-  echo "nodehub: to go back all the same, with an empty cache: systemctl stop ${units}; move $cache* away; install; systemctl start ${units} (docs/upgrade.md)" >&2
-  exit 1
+  for log in "$cache"/*.log; do
+    [ -e "$log" ] && [ -x "\${DPKG_ROOT:-}${packagedRuntime}" ] || continue
+    written=$("\${DPKG_ROOT:-}${packagedRuntime}" --no-warnings -e "${readFormat}" "$log") || continue
+    [ "\${written:-0}" -gt ${format} ] || continue
+    echo "nodehub: $log has the format $written, and nodehub ${version} reads formats up to ${format}: its hub would not start, so nothing is changed" >&2
+    echo "nodehub: to go back all the same, with an empty cache: systemctl stop ${units}; move $cache/*.log away; install; systemctl start ${units} (docs/upgrade.md)" >&2
+    exit 1
+  done
 done
 `
 

@@ -15,14 +15,3 @@ function stampOfOne(file: string): string {
     return String((cause as NodeJS.ErrnoException).code)
   }
 }
-
-/** A check whether the file at `path` is still the one that is there now. */
-export function sameFileCheck(path: string): () => boolean {
-  const found = identityOf(path)
-  return () => identityOf(path) === found
-}
-
-function identityOf(path: string): string | undefined {
-  const stat = statSync(path, { throwIfNoEntry: false })
-  return stat && `${stat.dev}:${stat.ino}`
-}

@@ -9,7 +9,7 @@ import { options } from '../config/options.ts'
 import { processSources } from '../config/process.ts'
 import { settingsInForce } from '../config/settings-in-force.ts'
 import { bootstrapFault } from '../http/client/bootstrap-trial.ts'
-import { whyLater } from '../hub/store/sqlite/later-release.ts'
+import { whyLater } from '../hub/store/log/recovery.ts'
 import { listenAddresses } from '../hub/wiring/listen-addresses.ts'
 import { CannotListen, isMissingAddress, bindServer } from '../http/server/listening.ts'
 import { refuse, type Command } from './command.ts'
@@ -37,7 +37,7 @@ ${otherSources}`,
     if ('mistakes' in result) return refuse(terminal, 'check-config', result.mistakes)
     const later = whyLater(result.config.cachePath)
     if (later !== undefined) {
-      const advice = 'move the file away and begin with an empty cache, while the node has a link'
+      const advice = 'move the files away and begin with an empty cache, while the node has a link'
       return refuse(terminal, 'check-config', [`${later}: start refuses it; ${advice}`])
     }
     // A mistake for this command only: `start` serves the cache offline with any certificate.

@@ -5,7 +5,7 @@ import { refuse, type Command } from './command.ts'
 export const version: Command = {
   help: () => `Usage: nodehub version
 
-Prints the versions of nodehub, of Node and of SQLite.
+Prints the versions of nodehub and of Node.
 `,
   completions: () => ({}),
   async run(argv, terminal) {
@@ -15,5 +15,4 @@ Prints the versions of nodehub, of Node and of SQLite.
   },
 }
 
-export const versionText = (): string =>
-  `nodehub ${ownVersion()}\nnode ${process.versions.node}\nsqlite ${process.versions['sqlite'] ?? 'absent'}\n`
+export const versionText = (): string => `nodehub ${ownVersion()}\nnode ${process.versions.node}\n`

@@ -366,7 +366,7 @@ export const options = {
     help: 'Minutes between two garbage collections of the store.',
     default: 120,
     warningFor: notImplemented(
-      'the hub sweeps once a day, whatever is given, and only the records of tokens that were not used for 30 days',
+      'the hub evicts what was confirmed longest ago when there is need for the room',
     ),
   }),
   'min-request-timeout': option({

@@ -50,6 +50,7 @@ import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts
 import { contentReports } from './wiring/status/content-reports.ts'
 import { pageFiles } from './wiring/status/page-files.ts'
 import { statusReport } from './wiring/status/status.ts'
+import { setFormerAside } from './wiring/former-store.ts'
 import { storeOf } from './wiring/store.ts'
 import { tracerOf } from './wiring/tracing.ts'
 import { KnownCluster } from './wiring/known-cluster.ts'
@@ -242,6 +243,7 @@ export async function startHub(
   const shared = parts.use(path.shared)
   const cachers = parts.use(path.cachers)
   cluster.keepIn(store, () => [...cachers.all, ...shared.all].forEach((each) => each.restart()))
+  await setFormerAside(config.cachePath, { cloud, log })
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'true' }, shared.bytes))
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
   const { own: dispatch, sharing } = path

@@ -221,13 +221,13 @@ export const metricTable = {
   storeDiskBytes: {
     name: 'nodehub_store_disk_written_bytes_total',
     type: 'counter',
-    help: 'Bytes that the store wrote to its files: pages of the database, its log, and what checkpoints copy from one to the other. 0 where the kernel does not count them.',
+    help: 'Bytes that the store wrote to its log, with what compactions copy.',
     labels: [],
   },
   storeSyncs: {
     name: 'nodehub_store_syncs_total',
     type: 'counter',
-    help: 'Times that the store waited for the disk to sync: once for a commit that has to survive a power cut, twice for a checkpoint, once when the log begins anew, and once within five seconds for changes after which none of these came.',
+    help: 'Times that the store waited for the disk to sync: once for lists and deletions, which have to survive a power cut, once for each file of its log, and once within five seconds for other changes.',
     labels: [],
   },
   storeDamaged: {
@@ -239,16 +239,16 @@ export const metricTable = {
   storeEvicted: {
     name: 'nodehub_store_evicted_total',
     type: 'counter',
-    help: 'Evicted objects and documents, in the order of kinds: passing, answers to kubectl; idle, of callers not seen for a day; document; object, single objects; collection; gone, objects that only deleted pods referred to; and quota, of a caller beyond its share.',
+    help: 'Evicted objects and documents: old, confirmed longest ago, and the node does not boot with them; gone, objects that only deleted pods referred to; quota, of a caller beyond its share.',
     labels: ['kind'],
     initialValues: {
-      kind: ['passing', 'idle', 'document', 'object', 'collection', 'gone', 'quota'],
+      kind: ['old', 'gone', 'quota'],
     },
   },
   storeSetAside: {
     name: 'nodehub_store_set_aside_total',
     type: 'counter',
-    help: 'Databases that could not be used as a whole and were set aside, so that the cache began empty.',
+    help: 'Logs of which no file could be used, so that they were set aside, so that the cache began empty.',
     labels: [],
   },
   hubAddressReachable: {

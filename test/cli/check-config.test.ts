@@ -1,9 +1,9 @@
 import t from 'tap'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { checkConfig } from '../../src/cli/check-config.ts'
 import { rootFolder } from '../kit/root-folder.ts'
+import { laterLog } from '../kit/log-on-disk.ts'
 
 void t.test('check-config says before a downgrade that it cannot keep the cache', async (t) => {
   const rootDir = rootFolder(t)
@@ -20,13 +20,15 @@ void t.test('check-config says before a downgrade that it cannot keep the cache'
   }
   t.equal((await check()).code, 0, 'without a store')
   mkdirSync(join(rootDir, 'cache'))
-  const file = join(rootDir, 'cache', 'objects.db')
-  using db = new DatabaseSync(file)
-  db.exec('PRAGMA journal_mode = WAL; PRAGMA user_version = 1')
+  const cache = join(rootDir, 'cache')
+  writeFileSync(join(cache, 'objects.db'), '')
   t.equal((await check()).code, 0, 'with the store of an earlier release')
-  db.exec('PRAGMA user_version = 1000')
+  laterLog(cache)
   const refused = await check()
   t.equal(refused.code, 2)
-  t.match(refused.err, `${file} has schema version 1000, and this release knows versions up to`)
-  t.match(refused.err, 'move the file away and begin with an empty cache')
+  t.match(
+    refused.err,
+    `${cache}: its log has the format 1000, and this release reads formats up to`,
+  )
+  t.match(refused.err, 'move the files away and begin with an empty cache')
 })

@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import { DatabaseSync } from 'node:sqlite'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -15,7 +14,6 @@ import { nodePools } from '../../src/api/kube/node-pool.ts'
 import { install } from '../../src/cli/install-command.ts'
 import { Adoption } from '../../src/node/adopt/adoption-record.ts'
 import { NodeFiles } from '../../src/node/join/node-files.ts'
-import { newestSchema } from '../../src/hub/store/sqlite/schema.ts'
 import { nodes } from '../kit/cloud.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
@@ -25,6 +23,7 @@ import { startSystemdSocket, type SystemdSocket } from '../kit/systemd-socket.ts
 import { until } from '../kit/until.ts'
 import { killedAt } from '../node/join/killed.ts'
 import { nodeRoot, treeOf } from '../node/join/node-root.ts'
+import { laterLog } from '../kit/log-on-disk.ts'
 
 t.setTimeout(300_000)
 
@@ -199,10 +198,9 @@ void t.test('a refused host stays unchanged, and its Node has the reason', async
   await refusing(/runs yurthub \(\/etc\/kubernetes\/manifests\/yurt-hub.yaml\).*nodehub adopt/, {
     files: { '/etc/kubernetes/manifests/yurt-hub.yaml': 'kind: Pod\n' },
   })
-  await refusing(/schema version .* stays as it is/, {}, (root) => {
+  await refusing(/format 1000.* stays as it is/, {}, (root) => {
     mkdirSync(join(root, state, 'cache'), { recursive: true })
-    using db = new DatabaseSync(join(root, state, 'cache/objects.db'))
-    db.exec(`PRAGMA user_version = ${newestSchema + 1}`)
+    laterLog(join(root, state, 'cache'))
   })
 })
 
@@ -298,13 +296,10 @@ void t.test('the hub of an adopted node has the image of its DaemonSet', async (
   const pod = 'spec:\n  containers:\n    - image: hub:0\n      args: [start]\n'
   writeFileSync(join(host.root, manifest), pod)
   mkdirSync(join(host.root, state, 'cache'), { recursive: true })
-  {
-    using db = new DatabaseSync(join(host.root, state, 'cache/objects.db'))
-    db.exec(`PRAGMA user_version = ${newestSchema + 1}`)
-    t.match(await host.run('--adopt'), { code: 1, err: /Refused: .*schema version/ })
-    t.equal(readFileSync(join(host.root, manifest), 'utf8'), pod)
-    db.exec(`PRAGMA user_version = ${newestSchema}`)
-  }
+  laterLog(join(host.root, state, 'cache'))
+  t.match(await host.run('--adopt'), { code: 1, err: /Refused: .*format 1000/ })
+  t.equal(readFileSync(join(host.root, manifest), 'utf8'), pod)
+  rmSync(join(host.root, state, 'cache'), { recursive: true })
   for (let i = 0; i < 2; i += 1) {
     t.match(await host.run('--adopt'), { code: 0, err: /Installed/ })
     t.match(host.report(), { state: 'Installed', image: 'hub:1', version: ownVersion() })

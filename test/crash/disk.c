@@ -48,6 +48,7 @@ static int (*real_close)(int);
 static ssize_t (*real_write)(int, const void *, size_t);
 static ssize_t (*real_writev)(int, const struct iovec *, int);
 static ssize_t (*real_pwrite64)(int, const void *, size_t, off64_t);
+static ssize_t (*real_pwritev64)(int, const struct iovec *, int, off64_t);
 static ssize_t (*real_sendmsg)(int, const struct msghdr *, int);
 static int (*real_ftruncate64)(int, off64_t);
 static int (*real_unlink)(const char *);
@@ -88,8 +89,6 @@ static int below(const char *path) {
   if (!folder || strncmp(path, folder, folder_length) != 0) return 0;
   if (path[folder_length] != '/' && path[folder_length] != 0) return 0;
   size_t length = strlen(path);
-  /* The index of SQLite's log is made anew from the log. */
-  if (length > 4 && strcmp(path + length - 4, "-shm") == 0) return 0;
   return length > 5 && strcmp(path + length - 5, "/told") == 0 ? 2 : 1;
 }
 
@@ -217,6 +216,21 @@ ssize_t writev(int file, const struct iovec *parts, int count) {
   if (is_socket(file)) step();
   return REAL(writev)(file, parts, count);
 }
+
+ssize_t pwritev64(int file, const struct iovec *parts, int count, off64_t offset) {
+  if (!watched(file)) return REAL(pwritev64)(file, parts, count, offset);
+  size_t length = 0;
+  for (int i = 0; i < count; i++) length += parts[i].iov_len;
+  char *all = malloc(length), *at = all;
+  for (int i = 0; i < count; i++) at = mempcpy(at, parts[i].iov_base, parts[i].iov_len);
+  ssize_t done = written(file, all, length, offset);
+  int why = errno;
+  free(all);
+  errno = why;
+  return done;
+}
+
+ssize_t pwritev(int file, const struct iovec *parts, int count, off_t offset) { return pwritev64(file, parts, count, offset); }
 
 ssize_t sendmsg(int file, const struct msghdr *message, int flags) {
   if (words != nothing) step();

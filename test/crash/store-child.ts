@@ -2,8 +2,8 @@ import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiObject } from '../../src/api/kube/object.ts'
-import { openStore } from '../../src/hub/store/sqlite/open.ts'
-import type { SqliteStore } from '../../src/hub/store/sqlite/sqlite-store.ts'
+import { openStore } from '../../src/hub/store/log/open.ts'
+import type { LogStore } from '../../src/hub/store/log/log-store.ts'
 import { StoreFailure, type ObjectStore } from '../../src/hub/store/store.ts'
 import { bookmark, changed, head, pod, replace } from '../contracts/object-store.ts'
 import { Random } from '../fuzz/random.ts'
@@ -27,13 +27,13 @@ const random = new Random(Number(seed))
 const told = openSync(join(folder, 'told'), 'a', 0o600)
 const say = (said: WorkloadLine): void => void writeSync(told, `${JSON.stringify(said)}\n`)
 
-const open = (): Promise<SqliteStore> =>
+const open = (): Promise<LogStore> =>
   openStore({
     ...storePaths(folder),
     // Otherwise commits that may be lost in a power cut stay unsynced.
     syncWithinMs: Number(syncWithin ?? 1e9),
     report: (kind, failure) => {
-      if (kind !== 'write' && kind !== 'writer') throw new Error(kind, { cause: failure })
+      if (kind !== 'write') throw new Error(kind, { cause: failure })
     },
   })
 
@@ -140,7 +140,7 @@ for (let round = 0; round < Number(rounds);) {
 }
 
 /** Resolves after a late sync. */
-async function untilSynced(store: SqliteStore): Promise<void> {
+async function untilSynced(store: LogStore): Promise<void> {
   let syncs = Infinity
   // It may have come before this waits for it.
   for (let tries = 0; store.diskWork.syncs <= syncs; tries++) {

@@ -64,17 +64,14 @@ import { unattachedBytes } from '../../src/hub/upstream/upstream-body.ts'
 import { limits } from '../../src/http/server/limits.ts'
 import * as inspections from '../../src/http/server/inspections.ts'
 import * as ops from '../../src/http/server/ops.ts'
-import * as eviction from '../../src/hub/store/sqlite/eviction.ts'
-import { maxIdleDays } from '../../src/hub/store/sqlite/idle-identities.ts'
-import { unsyncedMs } from '../../src/hub/store/sqlite/late-sync.ts'
-import { checkpointBytes } from '../../src/hub/store/sqlite/log-size.ts'
-import * as quotas from '../../src/hub/store/sqlite/quotas.ts'
-import * as rings from '../../src/hub/store/sqlite/event-logs.ts'
-import { batchBytes } from '../../src/hub/store/sqlite/batch-reader.ts'
-import { groupBytes, highWater } from '../../src/hub/store/sqlite/write-queue.ts'
+import { batchBytes } from '../../src/hub/store/log/batches.ts'
+import * as eventLog from '../../src/hub/store/log/event-log.ts'
+import { unsyncedMs } from '../../src/hub/store/log/open.ts'
+import { entryBytes } from '../../src/hub/store/log/scope.ts'
+import * as upkeep from '../../src/hub/store/log/upkeep.ts'
+import { groupBytes, highWater } from '../../src/hub/store/log/write-path.ts'
 import * as tracing from '../../src/tracing/opentelemetry.ts'
 import { isThere, testsIn } from '../named-tests.ts'
-import { maxLogBytes } from '../hub/store/sqlite/opened.ts'
 import { rowsUnder } from '../tables.ts'
 
 const page = ['limits', 'limits-beyond-clients']
@@ -101,6 +98,8 @@ const parts = new Map([
   [1 / 8, 'an eighth'],
   [1 / 4, 'a quarter'],
   [1 / 2, 'half'],
+  [3 / 5, 'three fifths'],
+  [7 / 10, 'seven tenths'],
   [3 / 4, 'three quarters'],
   [4 / 5, 'eight tenths'],
   [7 / 8, 'seven eighths'],
@@ -264,15 +263,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
   },
   '## The cache': {
-    'The database': [part(eviction.evictAbove), part(eviction.evictDownTo)],
-    'What one caller has of it': [
-      part(quotas.quotaShare),
-      `${counted(quotas.quotaCounts.collections)} collections`,
-      `${counted(quotas.quotaCounts.documents)} documents`,
-      part(1 - quotas.quotaTarget),
-    ],
-    'Lists on their way for one caller': [part(quotas.quotaShare)],
-    'Its log beside it': [bytes(maxLogBytes), bytes(checkpointBytes)],
+    'What is stored': [part(upkeep.evictAbove), part(upkeep.evictDownTo)],
+    'What one caller has of it': [part(upkeep.quotaShare), part(1 - upkeep.quotaTarget)],
+    'Lists on their way for one caller': [part(upkeep.quotaShare)],
+    'Garbage in its log': [bytes(upkeep.floorBytes), `a ${1 / upkeep.floorShare}th`],
     'A name or a namespace, the path of a document': [counted(longestName)],
     'Both selectors of a list or watch': [counted(longestSelectors)],
     'A representation of a document': [],
@@ -281,17 +275,16 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       `a ${1 / schemaShare}th`,
       `${mostSchemas} groups`,
     ],
-    'Records of a caller that does not return': [`${maxIdleDays} days`],
     'Lists in pages whose next page has not come': [counted(mostPagedLists), time(nextPageMs)],
     'What is written and not yet synced': [time(unsyncedMs)],
     'What waits to be written': [bytes(highWater)],
     'Events kept for watches, for a collection': [
-      time(rings.freshEventMs),
-      counted(rings.minEvents),
-      counted(rings.maxEvents),
-      bytes(rings.maxEventBytes),
+      time(eventLog.freshEventMs),
+      counted(eventLog.minEvents),
+      counted(eventLog.maxEvents),
+      bytes(eventLog.maxEventBytes),
     ],
-    'A commit, a step of making room': [bytes(groupBytes), `${eviction.stepRows} objects`],
+    'What is written at once': [bytes(groupBytes)],
     "Which filters a program's last answers passed": [counted(mostCollections)],
     'Pods whose network is kept': [counted(mostPods)],
   },
@@ -361,7 +354,7 @@ void t.test('figures outside the tables hold, too', async (t) => {
     `with the default of ${seats} seats, ${seats - seatsOf('workload')} are the node's alone, and callers who have proved nothing have ${seatsOf('unproven')}`,
     `accepted (${counted(mostProofs)}) is kept apart from which they refused (${counted(mostProofs)})`,
     `are read ${bytes(batchBytes)} at a time`,
-    `each object count ${quotas.rowBytes} bytes`,
+    `each object count ${entryBytes} bytes`,
     `${bytes(Number(options['cache-max-bytes'].default))} is some twenty times`,
   ])
     t.ok(prose.includes(said), said)

@@ -4,17 +4,17 @@
  */
 import t from 'tap'
 import type { WatchEvent } from '../../src/api/codec/watch.ts'
-import { SqliteStore } from '../../src/hub/store/sqlite/sqlite-store.ts'
+import { LogStore } from '../../src/hub/store/log/log-store.ts'
 import type { StoredList } from '../../src/hub/store/store.ts'
 import { broken, isFound } from './broken.ts'
 
 /** The store gives lists that were changed like this. */
 const brokenLists = (change: (stored: StoredList) => StoredList): Disposable =>
   broken(
-    SqliteStore.prototype,
+    LogStore.prototype,
     'list',
     (list) =>
-      function (this: SqliteStore, key) {
+      function (this: LogStore, key) {
         const stored = list.call(this, key)
         return stored && change(stored)
       },
@@ -22,10 +22,10 @@ const brokenLists = (change: (stored: StoredList) => StoredList): Disposable =>
 
 void t.test('resurrection: the store forgets that objects were deleted', async (t) => {
   using _ = broken(
-    SqliteStore.prototype,
+    LogStore.prototype,
     'apply',
     (apply) =>
-      async function (this: SqliteStore, key, events, options) {
+      async function (this: LogStore, key, events, options) {
         const kept = events.map((event): WatchEvent => {
           if (event.type !== 'DELETED') return event
           const { resourceVersion } = event.object
@@ -46,12 +46,12 @@ void t.test('a torn list: the store gives half of its objects', async (t) => {
 })
 
 void t.test('time travel: the store gives its first list', async (t) => {
-  const first = new WeakMap<SqliteStore, Map<string, StoredList>>()
+  const first = new WeakMap<LogStore, Map<string, StoredList>>()
   using _ = broken(
-    SqliteStore.prototype,
+    LogStore.prototype,
     'list',
     (list) =>
-      function (this: SqliteStore, key) {
+      function (this: LogStore, key) {
         const stored = list.call(this, key)
         const known = first.get(this) ?? new Map<string, StoredList>()
         first.set(this, known)
@@ -68,10 +68,10 @@ void t.test('time travel: the store gives its first list', async (t) => {
 void t.test('a lost change: the store keeps two of three', async (t) => {
   let changes = 0
   using _ = broken(
-    SqliteStore.prototype,
+    LogStore.prototype,
     'apply',
     (apply) =>
-      async function (this: SqliteStore, key, events, options) {
+      async function (this: LogStore, key, events, options) {
         if (changes++ % 3 === 2) return events.map(() => undefined)
         return apply.call(this, key, events, options)
       },
@@ -89,10 +89,10 @@ void t.test('an invented version: a list of the store has the next version', asy
 void t.test('a false 404: the store reports every second object as gone', async (t) => {
   let gets = 0
   using _ = broken(
-    SqliteStore.prototype,
+    LogStore.prototype,
     'get',
     (get) =>
-      function (this: SqliteStore, key) {
+      function (this: LogStore, key) {
         const found = get.call(this, key)
         return typeof found === 'object' && gets++ % 2 === 1 ? 'absent' : found
       },
@@ -102,10 +102,10 @@ void t.test('a false 404: the store reports every second object as gone', async 
 
 void t.test('a hole: the store’s changes lack the first event', async (t) => {
   using _ = broken(
-    SqliteStore.prototype,
+    LogStore.prototype,
     'changes',
     (changes) =>
-      function (this: SqliteStore, key, since) {
+      function (this: LogStore, key, since) {
         const known = changes.call(this, key, since)
         if (typeof known !== 'object') return known
         const [, ...rest] = [...known.batches].flat()

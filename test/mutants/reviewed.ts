@@ -135,11 +135,11 @@ export const reviewed: readonly Reviewed[] = [
     test: 'test/cli/join-command.test.ts',
   },
   {
-    path: 'src/hub/store/sqlite/log-size.ts',
-    was: '16 << 20',
-    becomes: '160 << 20',
-    breaks: 'the log of the store grows to ten times its size',
-    test: 'test/hub/store/sqlite/writer.test.ts',
+    path: 'src/hub/store/log/state.ts',
+    was: 'collection.isWhole = collection.members.size === of.size',
+    becomes: 'collection.isWhole = true',
+    breaks: 'a list that lost its base to a damaged record looks whole',
+    test: 'test/hub/store/log/recovery.test.ts',
   },
   manifest(
     'install/manifests',

@@ -11,7 +11,6 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { buildDeb } from '../../packaging/deb.ts'
@@ -19,12 +18,12 @@ import { stagePayload, type Payload } from '../../packaging/payload.ts'
 import { buildRpm } from '../../packaging/rpm.ts'
 import { buildTarball } from '../../packaging/tarball.ts'
 import { ownVersion } from '../../src/base/own-version.ts'
-import { newestSchema } from '../../src/hub/store/sqlite/schema.ts'
 import { whyNotRunnable } from '../../src/node/join/runnable.ts'
 import { buildProject, makeRootfs } from '../kit/built-project.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
 import { rootFolder } from '../kit/root-folder.ts'
 import { documentedLines } from '../documented-commands.ts'
+import { laterLog } from '../kit/log-on-disk.ts'
 
 t.setTimeout(600_000)
 
@@ -187,7 +186,6 @@ void t.test(
     const settings = join(root, 'etc/nodehub/config.yaml')
     writeFileSync(settings, 'server-addr: https://a:6443\n')
     writeFileSync(join(root, 'opt/nodehub/of-the-version-before'), '')
-    cacheOf(join(root, 'var/lib/nodehub/cache/objects.db'), newestSchema).close()
     await exec(setup, ['install', root])
     t.equal(readFileSync(settings, 'utf8'), 'server-addr: https://a:6443\n')
     t.notOk(existsSync(join(root, 'opt/nodehub/of-the-version-before')))
@@ -205,25 +203,25 @@ async function keepsLaterHub(t: Test, root: string, install: readonly string[]):
   const [command = '', ...args] = install
   const mark = join(root, 'opt/nodehub/of-the-later-release')
   writeFileSync(mark, '')
-  const cache = join(root, 'var/lib/nodehub/cache/objects.db')
-  using _running = cacheOf(cache, 99)
+  const cache = join(root, 'var/lib/nodehub/cache')
+  laterCache(cache)
   const { stderr } = spawnSync(command, args, { encoding: 'utf8' })
-  t.match(stderr, /cache\/objects\.db has schema version 99, .* nothing is changed/)
+  t.match(stderr, /cache\/0000000001\.log has the format 1000, .* nothing is changed/)
   t.match(stderr, 'systemctl stop nodehub.socket nodehub-ipv6.socket nodehub.service')
   t.ok(existsSync(mark), 'the later release stays')
-  await exec('rm', ['-r', mark, dirname(cache)])
+  await exec('rm', ['-r', mark, cache])
 }
 
 /** Fails where a running hub keeps its cache elsewhere, and the script does not find it. */
 async function findsCacheOfHub(t: Test, root: string): Promise<void> {
-  cacheOf(join(root, 'data/objects.db'), 99).close()
+  laterCache(join(root, 'data'))
   for (const folder of ['proc/4711/fd', 'run/systemd/system'])
     mkdirSync(join(root, folder), { recursive: true })
-  symlinkSync('/data/objects.db', join(root, 'proc/4711/fd/20'))
+  symlinkSync('/data/lock.db', join(root, 'proc/4711/fd/20'))
   const systemctl = join(root, 'usr/bin/systemctl')
   writeFileSync(systemctl, '#!/bin/sh\necho 4711\n', { mode: 0o755 })
   const { status, stderr } = runIn(root, '/var/lib/dpkg/info/nodehub.preinst', 'upgrade')
-  t.match(stderr, '/data/objects.db has schema version 99')
+  t.match(stderr, '/data/0000000001.log has the format 1000')
   t.equal(status, 1)
   await exec('rm', ['-r', systemctl, ...['data', 'proc', 'run'].map((name) => join(root, name))])
 }
@@ -231,7 +229,7 @@ async function findsCacheOfHub(t: Test, root: string): Promise<void> {
 /** Fails where an unpacked release, as the page has it, does not say that it could not start. */
 function saysBeforehand(t: Test, root: string, unpacked: string): void {
   const rootDir = join(root, 'var/lib/nodehub')
-  using _running = cacheOf(join(rootDir, 'cache/objects.db'), 99)
+  laterCache(join(rootDir, 'cache'))
   const config = join(rootDir, 'config.yaml')
   writeFileSync(
     config,
@@ -243,16 +241,13 @@ function saysBeforehand(t: Test, root: string, unpacked: string): void {
     .replace('/etc/nodehub/config.yaml', config)
   t.match(spawnSync('sh', ['-c', line], { encoding: 'utf8' }), {
     status: 2,
-    stderr: /has schema version 99, .* start refuses it/,
+    stderr: /has the format 1000, .* start refuses it/,
   })
 }
 
-/** A cache with a schema, whose hub has written no checkpoint since. */
-function cacheOf(path: string, schema: number): DatabaseSync {
-  mkdirSync(dirname(path), { recursive: true })
-  const db = new DatabaseSync(path)
-  db.exec(`PRAGMA journal_mode = wal; PRAGMA user_version = ${schema}`)
-  return db
+function laterCache(folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  laterLog(folder)
 }
 
 void t.test('a package is for the processor of the Node in it, or is not made', async (t) => {

@@ -205,7 +205,7 @@ void t.test(
     old.announce(both, joinToken)
     await hub.start()
     await next.cloud.sandbox.nextRequest(({ path }) => path === '/readyz')
-    t.equal(readFileSync(ca, 'utf8'), both)
+    await until('both to be kept', () => readFileSync(ca, 'utf8') === both)
   },
 )
 

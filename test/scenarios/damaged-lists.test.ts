@@ -1,9 +1,8 @@
-import { DatabaseSync } from 'node:sqlite'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Client } from '../kit/client.ts'
 import { podsOfNode, services } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { damageBodies } from '../kit/log-on-disk.ts'
 import { until } from '../kit/until.ts'
 
 const allServices = '/api/v1/services'
@@ -28,8 +27,7 @@ async function damaged(t: Test, encoding: 'json' | 'protobuf'): Promise<TestHub>
   const { cachePath } = hub.config
   await hub.stop()
   await cloud.unplug()
-  using db = new DatabaseSync(join(cachePath, 'objects.db'))
-  db.exec("UPDATE body SET bytes = x'00' WHERE id IN (SELECT body FROM member WHERE name = 'b')")
+  damageBodies(cachePath, 'b')
   await hub.start()
   return hub
 }
@@ -80,8 +78,7 @@ void t.test('a shared record shows no kubelet its pods without a damaged one eit
   const { cachePath } = hub.config
   await hub.stop()
   await cloud.unplug()
-  using db = new DatabaseSync(join(cachePath, 'objects.db'))
-  db.exec("UPDATE body SET bytes = x'00' WHERE id IN (SELECT body FROM member WHERE name = 'b')")
+  damageBodies(cachePath, 'b')
   await hub.start()
   const kubelet = hub.as('kubelet')
   // A part of them that it never listed itself.

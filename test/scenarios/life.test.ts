@@ -1,12 +1,11 @@
 import t from 'tap'
 import { mkdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { ownVersion } from '../../src/base/own-version.ts'
 import { limits } from '../../src/http/server/limits.ts'
 import { mostPipelined } from '../../src/http/server/ops.ts'
 import { objectOf } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
+import { refusingDisk } from '../kit/log-on-disk.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import { dial } from '../kit/wire/wire.ts'
 
@@ -49,9 +48,7 @@ void t.test('a store that takes no writes makes the hub unready, and recovers', 
   await hub.online()
   t.equal(await hub.metric('nodehub_ready'), 1)
   const kubelet = hub.as('kubelet')
-  const busy = new DatabaseSync(join(hub.config.cachePath, 'objects.db'))
-  t.teardown(() => busy.close())
-  busy.exec('BEGIN IMMEDIATE')
+  using busy = refusingDisk()
   t.equal((await kubelet.get(aPod)).status, 200, 'the client is answered all the same')
   const failing = await hub.ops.get('/readyz')
   t.equal(failing.status, 503)
@@ -60,7 +57,7 @@ void t.test('a store that takes no writes makes the hub unready, and recovers', 
   t.ok((await hub.metric('nodehub_store_failures_total')) > 0)
   t.match(hub.lines.join(''), /the store failed/)
   t.equal((await hub.ops.get('/livez')).status, 200)
-  busy.exec('ROLLBACK')
+  busy[Symbol.dispose]()
   t.equal((await kubelet.get(aPod)).status, 200)
   t.equal((await hub.ops.get('/readyz')).status, 200)
   await hub.logged('"msg":"the store takes writes again"')

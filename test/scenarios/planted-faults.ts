@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { nodes } from '../../src/api/kube/resources.ts'
@@ -6,6 +6,7 @@ import { allServices, nodeName, podsOfNode, service, services } from '../kit/clo
 import { verdictOf } from '../kit/bootable.ts'
 import { smallDisk } from '../kit/disk.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { logFilesIn } from '../kit/log-on-disk.ts'
 import { definePools } from '../kit/node-pools.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -116,7 +117,8 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
   'corrupt store': async (t) => {
     const hub = await readingHub(t, await startCloud(t))
     await hub.stop()
-    writeFileSync(join(hub.config.cachePath, 'objects.db'), 'no database'.repeat(1000))
+    for (const file of logFilesIn(hub.config.cachePath)) rmSync(file)
+    writeFileSync(join(hub.config.cachePath, '0000000001.log'), 'no log'.repeat(1000))
     await hub.start()
     return hub
   },

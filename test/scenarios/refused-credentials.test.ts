@@ -180,6 +180,7 @@ void t.test('a hub starts with an expired certificate', async (t) => {
     ],
   })
   await hub.logged('API servers will refuse it')
+  await hub.logged("an API server does not accept the hub's credentials")
   t.match(refusals(hub).join(''), /old\.crt/)
   t.match((await readyz(hub)).text, /\[-\]certificate failed: .*old\.crt/)
 })

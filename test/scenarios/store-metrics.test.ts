@@ -1,9 +1,9 @@
 import t from 'tap'
-import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { objectOf } from '../kit/client.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
+import { logFilesIn, refusingDisk } from '../kit/log-on-disk.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 
 void t.test('commits and their bytes are counted, and nothing that was not written', async (t) => {
@@ -24,7 +24,7 @@ void t.test('commits and their bytes are counted, and nothing that was not writt
   t.ok((await hub.metric('nodehub_store_commits_total')) > commits)
   t.ok((await hub.metric('nodehub_store_written_bytes_total')) > written)
   t.equal(await hub.metric('nodehub_store_failures_total'), 0)
-  const files = ['objects.db', 'objects.db-wal'].map((name) => join(hub.config.cachePath, name))
+  const files = logFilesIn(hub.config.cachePath)
   t.equal(
     await hub.metric('nodehub_store_bytes'),
     files.reduce((sum, file) => sum + statSync(file).size, 0),
@@ -62,13 +62,11 @@ void t.test('a store that fails stays unready, though an answer was stored befor
   await hub.online()
   const kubelet = hub.as('kubelet')
   await kubelet.get('/api/v1/namespaces/default/pods/b')
-  const busy = new DatabaseSync(join(hub.config.cachePath, 'objects.db'))
-  t.teardown(() => busy.close())
-  busy.exec('BEGIN IMMEDIATE')
+  using busy = refusingDisk()
   await kubelet.get('/api/v1/namespaces/default/pods/a')
   await kubelet.get('/api/v1/namespaces/default/pods/b')
   t.equal((await hub.ops.get('/readyz')).status, 503)
-  busy.exec('ROLLBACK')
+  busy[Symbol.dispose]()
   await kubelet.get('/api/v1/namespaces/default/pods/a')
   t.equal((await hub.ops.get('/readyz')).status, 200)
 })
@@ -80,7 +78,7 @@ void t.test('the bytes and syncs of the store’s files are counted', async (t) 
   await hub.online()
   const before = await hub.metric('nodehub_store_syncs_total')
   await hub.as('kubelet').list(podsOfNode)
-  const log = statSync(join(hub.config.cachePath, 'objects.db-wal')).size
+  const log = logFilesIn(hub.config.cachePath).reduce((sum, file) => sum + statSync(file).size, 0)
   t.ok(
     (await hub.metric('nodehub_store_disk_written_bytes_total')) >= log,
     'all of the log, at least',
@@ -88,23 +86,27 @@ void t.test('the bytes and syncs of the store’s files are counted', async (t) 
   t.ok((await hub.metric('nodehub_store_syncs_total')) > before, 'a list is to outlive a power cut')
 })
 
-void t.test('an unusable database is set aside, and reported until the next start', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.stop()
-  writeFileSync(join(hub.config.cachePath, 'objects.db'), 'no database'.repeat(1000))
-  await hub.start()
-  const text = async (): Promise<string> => (await hub.ops.get('/readyz?verbose')).body.toString()
-  t.match(await text(), /^\[ \]cache begun empty at /m)
-  const [aside = ''] = readdirSync(hub.config.cachePath).filter((name) => /unusable/.test(name))
-  t.match(
-    hub.lines.join(''),
-    `objects.db cannot be used and is now ${join(hub.config.cachePath, aside)}`,
-  )
-  t.equal(await hub.metric('nodehub_store_set_aside_total'), 1)
-  await hub.restart()
-  t.notMatch(await text(), /cache begun empty/)
-})
+void t.test(
+  'a log that cannot be used is set aside, and reported until the next start',
+  async (t) => {
+    const cloud = await startCloud(t)
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.stop()
+    for (const file of logFilesIn(hub.config.cachePath)) rmSync(file)
+    writeFileSync(join(hub.config.cachePath, '0000000001.log'), 'no log'.repeat(1000))
+    await hub.start()
+    const text = async (): Promise<string> => (await hub.ops.get('/readyz?verbose')).body.toString()
+    t.match(await text(), /^\[ \]cache begun empty at /m)
+    const [aside = ''] = readdirSync(hub.config.cachePath).filter((name) => /unusable/.test(name))
+    t.match(
+      hub.lines.join(''),
+      `cannot be used and its files are now in ${join(hub.config.cachePath, aside)}`,
+    )
+    t.equal(await hub.metric('nodehub_store_set_aside_total'), 1)
+    await hub.restart()
+    t.notMatch(await text(), /cache begun empty/)
+  },
+)
 
 void t.test('the limits of cache and memory are reported beside their use', async (t) => {
   const cloud = await startCloud(t)

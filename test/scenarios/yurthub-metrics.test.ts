@@ -2,9 +2,9 @@ import t from 'tap'
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { connect, type PeerCertificate } from 'node:tls'
 import { podsOfNode } from '../kit/cloud.ts'
+import { refusingDisk } from '../kit/log-on-disk.ts'
 import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 
@@ -74,15 +74,13 @@ void t.test(
     await hub.online()
     const kubelet = hub.as('kubelet')
     await kubelet.list(podsOfNode)
-    const busy = new DatabaseSync(join(hub.config.cachePath, 'objects.db'))
-    t.teardown(() => busy.close())
-    busy.exec('BEGIN IMMEDIATE')
+    using busy = refusingDisk()
     cloud.addPods('b')
     await kubelet.list(podsOfNode)
     t.equal(await hub.metric('nodehub_store_incomplete_collections'), 1)
     t.equal(await hub.metric('node_yurthub_error_keys_count'), 1)
     t.equal(await hub.metric('node_yurthub_error_keys_persistency_status'), 0)
-    busy.exec('ROLLBACK')
+    busy[Symbol.dispose]()
     await kubelet.list(podsOfNode)
     t.equal(await hub.metric('nodehub_store_incomplete_collections'), 0)
     t.equal(await hub.metric('node_yurthub_error_keys_count'), 0)

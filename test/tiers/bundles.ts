@@ -22,7 +22,6 @@ import { bundledPackages, pathOfBundle } from './bundled-packages.ts'
 
 /** Each beside the one that starts it, under the name by which that looks for it. */
 const threads = {
-  writer: 'src/hub/store/sqlite/writer.ts',
   killer: 'src/cli/killer.ts',
 }
 

@@ -30,7 +30,7 @@ void t.test(
   async (t) => {
     const alone = [
       'const before = heldBytes() // ../kit/held-bytes.ts',
-      "broken(SqliteStore.prototype, 'list', change)",
+      "broken(LogStore.prototype, 'list', change)",
       'process.threadCpuUsage()',
     ]
     const files = alone.map((text, at) => [`${at}.test.ts`, text] as const)

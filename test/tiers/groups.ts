@@ -39,7 +39,7 @@ const companyOf = (file: string, text: string): string => {
 const longOrOfProcesses =
   /^test\/(?:attacks\/(?:bogus-tokens|debugger-signal)|bench\/(?:open-connections|process-usage|rows)|control-plane|crash|model)\b/
 
-/** The folder below `test/`: `test/hub` of `test/hub/store/sqlite/open.test.ts`. */
+/** The folder below `test/`: `test/hub` of `test/hub/store/log/lock.test.ts`. */
 const folderOf = (file: string): string => /^test\/[^/]+(?=\/)/.exec(file)?.[0] ?? dirname(file)
 
 /**

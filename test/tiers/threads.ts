@@ -11,7 +11,7 @@ import { bundlesVariable } from '../kit/hub-programs.ts'
 
 const bundles = process.env[bundlesVariable]
 
-/** `src/hub/store/sqlite/writer.ts` is in `writer.js`. */
+/** `src/cli/killer.ts` is in `killer.js`. */
 function bundleOf(thread: string | URL): string | URL {
   if (bundles === undefined || !/\/src\/.*\.ts$/.test(String(thread))) return thread
   const bundle = join(bundles, `${basename(String(thread), '.ts')}.js`)

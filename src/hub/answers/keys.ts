@@ -22,13 +22,9 @@ export function selectorsOf({ query }: ResourceRequest): {
   }
 }
 
-const partitionOf = (
-  { identity, component }: Exchange,
-  representation: RepresentationKey,
-): Partition => ({
+const partitionOf = ({ identity }: Exchange, representation: RepresentationKey): Partition => ({
   identity,
   representation,
-  ...(component === 'kubectl' && { evictFirst: true }),
 })
 
 /** The key of the collection that a list or watch covers. Throws `MalformedSelector`. */

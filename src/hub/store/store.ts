@@ -13,8 +13,6 @@ import type { Identity } from '../../api/request/identity.ts'
 export interface Partition {
   readonly identity: Identity
   readonly representation: RepresentationKey
-  /** For kubectl: records for no other component are evicted first. Not part of the key. */
-  readonly evictFirst?: boolean
 }
 
 export interface ObjectKey {
@@ -96,7 +94,7 @@ export interface StoredObject extends ObjectOfKind {
   readonly confirmedAt: number
 }
 
-/** Must be read to its end or disposed of: until then the store keeps its bodies. */
+/** Is read in time: the store keeps its bodies for a while only. */
 export interface StoredList extends Disposable {
   /** The kind of the list (`PodList`) as the API server sent it. */
   readonly gvk: GVK

@@ -40,7 +40,6 @@ import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
 import { reportingUpgrades } from '../pipeline/authentication-outcome.ts'
 import { upgrader } from '../upstream/upgrade.ts'
-import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { filterChangeHooks, type EnabledFilters } from './enabled-filters.ts'
 import { memoryLimit } from './memory.ts'
@@ -238,7 +237,7 @@ interface ClientPathParts {
   /** Read anew for each request. */
   readonly live: () => LiveConfig
   readonly path: Pick<CloudPath, 'dispatch' | 'clients'>
-  readonly store: SqliteStore
+  readonly store: ObjectStore
   readonly proofs: TokenVerdicts
   readonly clusterKeys: ClusterKeys
   readonly keys: NodeKeys

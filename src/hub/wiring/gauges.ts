@@ -8,9 +8,9 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import type { CheckResult } from '../../http/server/ops.ts'
-import type { DiskWork } from '../store/sqlite/disk-work.ts'
-import { bytesOnDisk } from '../store/sqlite/open.ts'
-import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { LogStore } from '../store/log/log-store.ts'
+import type { DiskWork } from '../store/log/log-writer.ts'
+import { bytesOnDisk } from '../store/log/open.ts'
 import { memoryLimit } from './memory.ts'
 import type { Health } from './health.ts'
 import type { OpenSocket, ProxyParts } from './proxies.ts'
@@ -21,7 +21,7 @@ interface GaugeSources {
   readonly cloud: Cloud
   readonly connections: Connections
   readonly serving: DynamicServingCredentials
-  readonly store: SqliteStore
+  readonly store: LogStore
   readonly health: Health
 }
 
@@ -74,7 +74,7 @@ export function showConfigRead(metrics: HubMetrics, isUsable: boolean): void {
 }
 
 /** Adds the store's counts since the last call. */
-function diskWorkReport(metrics: HubMetrics, store: SqliteStore): () => void {
+function diskWorkReport(metrics: HubMetrics, store: LogStore): () => void {
   let reported: DiskWork = { bytes: 0, syncs: 0 }
   return () => {
     const { diskWork } = store

@@ -4,7 +4,7 @@ import type { StartConfig } from '../../config/hub-config.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ReadinessCheck } from '../../http/server/ops.ts'
-import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { LogStore } from '../store/log/log-store.ts'
 
 /** The faults of the hub, as readiness shows them. */
 export class Health {
@@ -34,7 +34,7 @@ export class Health {
   /** Shown until the next start: the records for offline use are lost. */
   storeSetAside(): void {
     const at = new Date(now()).toISOString()
-    this.#setAside = `[ ]cache begun empty at ${at}: its database could not be used and was set aside`
+    this.#setAside = `[ ]cache begun empty at ${at}: its log could not be used and was set aside`
   }
 
   /** Sets the lines of listeners and their addresses, and returns those before. */
@@ -64,7 +64,7 @@ export class Health {
   }
 
   /** The checks that decide readiness. */
-  checks(store: SqliteStore, { cachePath }: StartConfig, stopping: AbortSignal): ReadinessCheck[] {
+  checks(store: LogStore, { cachePath }: StartConfig, stopping: AbortSignal): ReadinessCheck[] {
     const misplaced = `${cachePath} was removed or replaced under the hub: what it records is lost with its process, start it again`
     return [
       {
@@ -85,7 +85,7 @@ export class Health {
    * Further lines for `/readyz?verbose` that do not affect readiness: offline, the hub is as ready
    * as ever.
    */
-  verboseLines(cloud: Cloud, store: SqliteStore): string[] {
+  verboseLines(cloud: Cloud, store: LogStore): string[] {
     return [
       onlineLine(cloud),
       ...cloud.upstreams.map(upstreamLine),
@@ -113,7 +113,7 @@ function onlineLine({ online, since }: Cloud): string {
 }
 
 /** The resources with the oldest confirmations. */
-function oldestLine(store: SqliteStore): string[] {
+function oldestLine(store: LogStore): string[] {
   const oldest = store
     .confirmations()
     .slice(0, 3)

@@ -16,9 +16,9 @@ import { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
 import { ShownPods } from '../filter/host-network/shown-pods.ts'
 import { unknownInputs } from '../filter/inputs.ts'
-import { bytesOnDisk } from '../store/sqlite/open.ts'
-import { openStopped } from '../store/sqlite/open-stopped.ts'
-import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
+import type { LogStore } from '../store/log/log-store.ts'
+import { bytesOnDisk } from '../store/log/open.ts'
+import { openStopped } from '../store/log/open-stopped.ts'
 import { podsAsListed } from './host-network.ts'
 import { StoredInputs } from './kept-inputs.ts'
 import { knownToNode } from './needed.ts'
@@ -77,7 +77,7 @@ export async function stoppedReport(
 }
 
 interface StoppedParts extends StateFolders {
-  readonly store: SqliteStore
+  readonly store: LogStore
   readonly nodeName: string
   /** Whether the hub's own key can open sealed records. */
   readonly hasKey: boolean
@@ -117,7 +117,7 @@ async function status(parts: StoppedParts): Promise<StoppedStatus> {
     node: nodeName,
     version: ownVersion(),
     cache: { bytes: bytesOnDisk(cachePath) },
-    collections: collectionStatuses(await store.overview(mostItems), () => undefined),
+    collections: collectionStatuses(store.overview(mostItems), () => undefined),
     boot: hasKey ? bootStatus(await boot(parts)) : null,
     certificates: certificatesIn(rootDir),
   }
@@ -161,7 +161,7 @@ async function hostNetwork({ rootDir, store, nodeName }: StoppedParts): Promise<
 }
 
 /** The name under which the kubelet has read its node, else that of this host. */
-function nodeNameIn({ rootDir }: StateFolders, store: SqliteStore): string {
+function nodeNameIn({ rootDir }: StateFolders, store: LogStore): string {
   const selectors = (['protobuf', 'json'] as const).flatMap((encoding) => {
     const { key: representation } = objectRepresentation(encoding)
     const all = store.collections({ identity: nodeIdentity, representation }, nodes, undefined)

@@ -3,9 +3,9 @@ import type { Broadcast } from '../../base/broadcast.ts'
 import { makeFolder } from '../../base/folder.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { LogStore } from '../store/log/log-store.ts'
+import { openStore } from '../store/log/open.ts'
 import type { FindReferencedObjects } from '../store/named-object.ts'
-import { openStore } from '../store/sqlite/open.ts'
-import type { SqliteStore } from '../store/sqlite/sqlite-store.ts'
 import type { Health } from './health.ts'
 import type { NodeKeys } from './node-key.ts'
 import { inOwnFolder } from './own-folder.ts'
@@ -24,7 +24,7 @@ interface StoreDependencies {
 export const storeOf = async (
   { cachePath, cacheMaxBytes }: StartConfig,
   { keys, metrics, health, log, committed, needed }: StoreDependencies,
-): Promise<SqliteStore> => {
+): Promise<LogStore> => {
   const wrote = (): void => {
     if (health.storeFailure !== undefined) log.info('the store takes writes again')
     health.storeWrote()
@@ -36,7 +36,7 @@ export const storeOf = async (
     maxBytes: cacheMaxBytes,
     sealingKey: keys.sealing.reveal(),
     report: (kind, err) => {
-      if (kind === 'write' || kind === 'writer') health.storeFailed(err.message)
+      if (kind === 'write') health.storeFailed(err.message)
       if (kind === 'write') metrics.storeFailures.add()
       if (kind === 'damaged') metrics.storeDamaged.add()
       if (kind === 'set-aside') {
@@ -47,19 +47,19 @@ export const storeOf = async (
       if (kind === 'damaged') log.warn({ err }, 'a record is damaged, and is set aside')
       else log.error({ err, kind }, 'the store failed')
     },
-    onEvicted: (counts, identity) => {
-      for (const [kind, count] of counts) metrics.storeEvicted.add({ kind }, count)
-      if (identity !== undefined) {
+    onEvicted: (kind, count, identity) => {
+      metrics.storeEvicted.add({ kind }, count)
+      const evicted = { kind, count, maxBytes: cacheMaxBytes }
+      if (identity === undefined)
         log.warn(
-          { identity, evicted: counts.get('quota'), maxBytes: cacheMaxBytes },
+          evicted,
+          'the cache is near its maximum size: the least needed records were evicted',
+        )
+      else
+        log.warn(
+          { identity, ...evicted },
           'a caller exceeds its share of the cache: its least recently used records were evicted',
         )
-        return
-      }
-      log.warn(
-        { evicted: Object.fromEntries(counts), maxBytes: cacheMaxBytes },
-        'the cache is near its maximum size: the least needed records were evicted',
-      )
     },
     referencedObjects: needed,
     onRecovered: wrote,

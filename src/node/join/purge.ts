@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { onceFree } from '../../base/file-lock.ts'
-import { lockDirectory } from '../../hub/store/sqlite/lock.ts'
+import { lockDirectory } from '../../hub/store/log/lock.ts'
 
 /** The folder is not a hub's alone. */
 class CannotPurge extends Error {

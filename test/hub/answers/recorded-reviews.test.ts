@@ -9,7 +9,7 @@ import {
   mostRecordedReviews,
   RecordedReviews,
 } from '../../../src/hub/answers/recorded-reviews.ts'
-import { openStore } from '../../../src/hub/store/sqlite/open.ts'
+import { openStore } from '../../../src/hub/store/log/open.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
 

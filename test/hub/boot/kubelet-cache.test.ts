@@ -4,8 +4,8 @@ import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { nodeIdentity, sharedIdentity, type Identity } from '../../../src/api/request/identity.ts'
 import type { CollectionKey, StoredList } from '../../../src/hub/store/store.ts'
-import type { SqliteStore } from '../../../src/hub/store/sqlite/sqlite-store.ts'
-import { open } from '../store/sqlite/opened.ts'
+import type { LogStore } from '../../../src/hub/store/log/log-store.ts'
+import { open } from '../store/log/opened.ts'
 import { encoded } from './rich-pod.ts'
 
 const nodeName = 'edge-1'
@@ -28,7 +28,7 @@ const key = (
 })
 
 async function list(
-  store: SqliteStore,
+  store: LogStore,
   at: CollectionKey,
   kind: string,
   ...names: string[]
@@ -97,7 +97,7 @@ void t.test('the shared cache counts for a node that may read it', async (t) => 
 })
 
 /** The store, and how many of its lists are neither read nor disposed of. */
-function counting(store: SqliteStore) {
+function counting(store: LogStore) {
   let open = 0
   const list = (at: CollectionKey): StoredList | undefined => {
     const found = store.list(at)

@@ -12,7 +12,7 @@ import { representationsOf } from '../../../src/api/request/representation.ts'
 import { nodeIdentity } from '../../../src/api/request/identity.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { objectKey } from '../../../src/hub/answers/keys.ts'
-import { openStore } from '../../../src/hub/store/sqlite/open.ts'
+import { openStore } from '../../../src/hub/store/log/open.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { object, pod } from '../../contracts/object-store.ts'
 

@@ -11,7 +11,7 @@ import type {
 } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { collectionKey } from '../../../src/hub/answers/keys.ts'
-import { openStore } from '../../../src/hub/store/sqlite/open.ts'
+import { openStore } from '../../../src/hub/store/log/open.ts'
 import { listed } from '../../contracts/object-store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 

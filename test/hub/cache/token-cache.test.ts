@@ -7,7 +7,7 @@ import { objectRepresentation } from '../../../src/api/request/representation.ts
 import { nodeIdentity } from '../../../src/api/request/identity.ts'
 import type { CachedToken } from '../../../src/hub/cache/token-cache.ts'
 import { tokenResource, tokenName } from '../../../src/hub/store/token-name.ts'
-import { openStore } from '../../../src/hub/store/sqlite/open.ts'
+import { openStore } from '../../../src/hub/store/log/open.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { replace } from '../../contracts/object-store.ts'
 import { rootFolder } from '../../kit/root-folder.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { storedKey } from '../../../src/base/stored-key.ts'
-import { openStore } from '../../../src/hub/store/sqlite/open.ts'
+import { openStore } from '../../../src/hub/store/log/open.ts'
 import { collection, head, object, replace, changed } from '../../contracts/object-store.ts'
 
 /** Replaces one list again and again and says which one is committed, until it is killed. */

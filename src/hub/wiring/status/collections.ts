@@ -1,20 +1,17 @@
 import { apiVersionOf, qualifiedResource } from '../../../api/kube/gvk.ts'
 import { representationText } from '../../../api/request/representation.ts'
 import type { Cacher } from '../../cache/cacher/cacher.ts'
-import type { MeasuredCollection, StoreOverview } from '../../store/sqlite/overview.ts'
+import type { MeasuredCollection, StoreOverview } from '../../store/log/log-store.ts'
 import type { CollectionStatus, HubStatus } from './document.ts'
 
 /** The collections of a store, and how many watches `cacherOf` serves of each. */
 export const collectionStatuses = (
-  stored: StoreOverview | undefined,
+  stored: StoreOverview,
   cacherOf: (collection: MeasuredCollection) => Cacher | undefined,
-): HubStatus['collections'] =>
-  stored
-    ? {
-        items: stored.collections.map((each) => statusOf(each, cacherOf(each))),
-        omitted: stored.omitted,
-      }
-    : null
+): HubStatus['collections'] => ({
+  items: stored.collections.map((each) => statusOf(each, cacherOf(each))),
+  omitted: stored.omitted,
+})
 
 const statusOf = (
   { key, resourceVersion, confirmedAt, isWhole, objects, bytes }: MeasuredCollection,

@@ -18,7 +18,7 @@ import type { StatusOverlays } from '../../answers/status-overlays.ts'
 import type { FilterDecision } from '../../filter/decisions.ts'
 import type { OpenWatches } from '../../pipeline/open-watches.ts'
 import { representationText } from '../../../api/request/representation.ts'
-import type { SqliteStore } from '../../store/sqlite/sqlite-store.ts'
+import type { LogStore } from '../../store/log/log-store.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
 
@@ -59,7 +59,7 @@ export interface ObjectReport {
 }
 
 export interface ObjectReportParts {
-  readonly store: SqliteStore
+  readonly store: LogStore
   readonly overlays: StatusOverlays
   /** Absent of a stopped hub: its filters are those of its flags, and no component reads. */
   readonly running?: {
@@ -101,7 +101,7 @@ export async function objectReport(
   parts: ObjectReportParts,
 ): Promise<ObjectReport | undefined> {
   const known = usual.filter((gvr) => isNamed(gvr, kind))
-  const all = known.length > 0 ? known : await storedResources(kind, parts.store)
+  const all = known.length > 0 ? known : storedResources(kind, parts.store)
   const reports = all.flatMap((gvr) =>
     [namespace, ''].map((each) => reportOf(gvr, each, name, parts)),
   )
@@ -112,10 +112,10 @@ export async function objectReport(
   )
 }
 
-/** Measures all collections, and is for kinds that are not usual. */
-async function storedResources(kind: string, store: SqliteStore): Promise<readonly GVR[]> {
-  const overview = await store.overview(mostCollections)
-  const all = overview?.collections.map(({ key }) => key.gvr) ?? []
+/** For kinds that are not usual. */
+function storedResources(kind: string, store: LogStore): readonly GVR[] {
+  const overview = store.overview(mostCollections)
+  const all = overview.collections.map(({ key }) => key.gvr)
   return all.filter((gvr) => isNamed(gvr, kind))
 }
 
@@ -174,7 +174,7 @@ const storedStates = (
   gvr: GVR,
   namespace: string,
   name: string,
-  store: SqliteStore,
+  store: LogStore,
 ): readonly StoredState[] =>
   store.partitions(gvr).flatMap(({ partition }) => {
     const state = store.get({ partition, gvr, namespace, name })

@@ -13,8 +13,8 @@ import { collectionId } from '../../cache/collection-id.ts'
 import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
 import type { OpenWatches } from '../../pipeline/open-watches.ts'
 import { isForPerson } from '../../answers/staleness.ts'
-import { bytesOnDisk } from '../../store/sqlite/open.ts'
-import type { SqliteStore } from '../../store/sqlite/sqlite-store.ts'
+import { bytesOnDisk } from '../../store/log/open.ts'
+import type { LogStore } from '../../store/log/log-store.ts'
 import type { Cloud } from '../../upstream/cloud.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
@@ -37,7 +37,7 @@ interface StatusParts {
   readonly connections: Connections
   readonly serving: Pick<DynamicServingCredentials, 'current'>
   readonly renewalFaults: () => RenewalFaults
-  readonly store: SqliteStore
+  readonly store: LogStore
   /** All cachers, shared ones as well. */
   readonly cachers: () => readonly Cacher[]
   readonly answers: AnswerCounts
@@ -63,7 +63,6 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
   const startedAt = time(now())
   const network = new Throttled(() => parts.hostNetwork.report(), networkMs)
   return async () => {
-    const stored = await store.overview(mostItems)
     const { pods, ...hostNetwork } = await network.get()
     const cacherOf = new Map(cachers().map((cacher) => [collectionId(cacher.key), cacher]))
     return {
@@ -81,7 +80,9 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
         last: { ...last, at: time(last.at) },
       })),
       lastHour: answers.minutes(now()),
-      collections: collectionStatuses(stored, ({ key }) => cacherOf.get(collectionId(key))),
+      collections: collectionStatuses(store.overview(mostItems), ({ key }) =>
+        cacherOf.get(collectionId(key)),
+      ),
       cache: { bytes: bytesOnDisk(config.cachePath), limit: config.cacheMaxBytes },
       memory: { bytes: process.memoryUsage.rss(), limit: memoryLimit(config) },
       watches: first(byComponent(watches.groups()), (group): WatchStatus => ({

@@ -1,0 +1,112 @@
+import { crc32 } from 'node:zlib'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import { StoreFailure } from '../store.ts'
+import type { ScopeKey } from './address.ts'
+import type { Body } from './body.ts'
+import { failureOf, isOfDisk } from './faults.ts'
+import { markOf, type Held } from './held.ts'
+import type { ObjectMark } from './record.ts'
+import { isSealed, type Seal } from './seal.ts'
+
+/** Bodies that lie this close together are read at once. */
+const closeBytes = 4 << 10
+const mostAtOnce = 1 << 20
+
+/** Reads bodies from the log, and prepares them for it. */
+export class Bodies {
+  readonly #seal: Seal
+  readonly #onDamaged: (scope: ScopeKey, held: Held) => void
+
+  constructor(seal: Seal, onDamaged: (scope: ScopeKey, held: Held) => void) {
+    this.#seal = seal
+    this.#onDamaged = onDamaged
+  }
+
+  /** As it is to be stored, and a number that is equal for equal bytes. */
+  stored(scope: ScopeKey, object: ApiObject): readonly [stored: Uint8Array, digest: number] {
+    const { bytes } = object
+    if (!isSealed(scope)) return [bytes, crc32(bytes)]
+    return [this.#seal.close(bytes, placeOf(scope, markOf(object))), this.#seal.digest(bytes)]
+  }
+
+  /** Whether the object is what is held, byte for byte. */
+  isHeld(scope: ScopeKey, object: ApiObject, { version, uid, body }: Held): boolean {
+    if (object.resourceVersion === '' || object.resourceVersion !== version || object.uid !== uid)
+      return false
+    if (body.isDamaged) return false
+    const { bytes } = object
+    if (!isSealed(scope)) return bytes.byteLength === body.length && crc32(bytes) === body.digest
+    return this.#seal.digest(bytes) === body.digest
+  }
+
+  /**
+   * The objects in the order given; `undefined` for a damaged one, which is reported. Throws a
+   * `StoreFailure` where the disk cannot be read.
+   */
+  read(scope: ScopeKey, wanted: readonly Held[]): (ApiObject | undefined)[] {
+    const found: (ApiObject | undefined)[] = []
+    for (let at = 0; at < wanted.length;) {
+      const run = runFrom(wanted, at)
+      const bytes = this.#bytesOf(run.map(({ body }) => body))
+      for (const [index, held] of run.entries()) {
+        const plain = bytes[index] && this.#opened(scope, held, bytes[index])
+        if (!plain) this.#damaged(scope, held)
+        const { namespace, name, uid, version: resourceVersion } = held
+        found.push(plain && { namespace, name, uid, resourceVersion, bytes: plain })
+      }
+      at += run.length
+    }
+    return found
+  }
+
+  /** The bytes of a document; `undefined`: damaged. */
+  document(body: Body): Uint8Array | undefined {
+    const [bytes] = this.#bytesOf([body])
+    return bytes && crc32(bytes) === body.digest ? bytes : undefined
+  }
+
+  #damaged(scope: ScopeKey, held: Held): void {
+    if (held.body.isDamaged) return
+    held.body.isDamaged = true
+    this.#onDamaged(scope, held)
+  }
+
+  #opened(scope: ScopeKey, held: Held, bytes: Uint8Array): Uint8Array | undefined {
+    if (!isSealed(scope)) return crc32(bytes) === held.body.digest ? bytes : undefined
+    const { namespace, name, uid, version } = held
+    return this.#seal.open(bytes, placeOf(scope, [namespace, name, uid, version]))
+  }
+
+  /** Of bodies that lie together. */
+  #bytesOf(bodies: readonly Body[]): readonly (Uint8Array | undefined)[] {
+    const [first, last] = [bodies[0], bodies.at(-1)]
+    if (!first || !last) return []
+    try {
+      const all = first.segment.read(first.offset, last.offset + last.length - first.offset)
+      return bodies.map(({ offset, length }) =>
+        all.subarray(offset - first.offset, offset - first.offset + length),
+      )
+    } catch (cause) {
+      if (cause instanceof StoreFailure || isOfDisk(cause))
+        throw failureOf('the store cannot be read', cause)
+      if (bodies.length === 1) return [undefined]
+      return bodies.flatMap((body) => this.#bytesOf([body]))
+    }
+  }
+}
+
+const placeOf = (scope: ScopeKey, mark: ObjectMark): string => JSON.stringify([...scope, ...mark])
+
+/** The longest run of bodies that lie together. */
+function runFrom(wanted: readonly Held[], from: number): readonly Held[] {
+  const begin = wanted[from]?.body.offset ?? 0
+  let end = from + 1
+  for (let body = wanted[from]?.body; body; end += 1) {
+    const next = wanted[end]?.body
+    if (next?.segment !== body.segment) break
+    const gap = next.offset - body.offset - body.length
+    if (gap < 0 || gap > closeBytes || next.offset + next.length - begin > mostAtOnce) break
+    body = next
+  }
+  return wanted.slice(from, end)
+}

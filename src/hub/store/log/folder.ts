@@ -1,0 +1,115 @@
+import {
+  close,
+  existsSync,
+  fsync,
+  mkdirSync,
+  open,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Segment } from './segment.ts'
+
+/** Numbers of the segments in a folder, in order. */
+export const segmentsIn = (folder: string): number[] =>
+  (existsSync(folder) ? readdirSync(folder) : [])
+    .filter((name) => /^\d{10}\.log$/.test(name))
+    .map((name) => Number(name.slice(0, 10)))
+    .toSorted((a, b) => a - b)
+
+const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
+
+/** The segments of the log. */
+export class LogFolder {
+  readonly path: string
+  readonly segments = new Map<number, Segment>()
+  /** Removed, and still open for lists that are being read. */
+  #retired: readonly Segment[] = []
+
+  #inode: number | undefined
+
+  constructor(path: string) {
+    this.path = path
+    this.#inode = inodeOf(path)
+  }
+
+  /** False: it, or what is written to, was removed or replaced. */
+  isInPlace(): boolean {
+    const written = this.segments.get(this.newest)
+    this.#inode ??= inodeOf(this.path)
+    return inodeOf(this.path) === this.#inode && written?.isInPlace() !== false
+  }
+
+  /** One that may be there, or not any more. */
+  segment(id: number): Segment {
+    const name = `${String(id).padStart(10, '0')}.log`
+    const segment = this.segments.get(id) ?? new Segment(id, join(this.path, name))
+    this.segments.set(id, segment)
+    return segment
+  }
+
+  get newest(): number {
+    return Math.max(0, ...this.segments.keys())
+  }
+
+  get bytes(): number {
+    let bytes = 0
+    for (const { end } of this.segments.values()) bytes += end
+    return bytes
+  }
+
+  /** Of bodies in use. */
+  get live(): number {
+    let bytes = 0
+    for (const { live } of this.segments.values()) bytes += live
+    return bytes
+  }
+
+  /** Removes the file. Errors are ignored: it is removed later. */
+  remove(segment: Segment): void {
+    this.segments.delete(segment.id)
+    try {
+      rmSync(segment.path, { force: true })
+    } catch {
+      return
+    }
+  }
+
+  /** The same; what is being read can be read on, until this is called again. */
+  retire(segments: readonly Segment[]): void {
+    for (const segment of this.#retired) segment.retire()
+    for (const segment of segments) this.remove(segment)
+    this.#retired = segments
+  }
+
+  /** Makes names durable. */
+  async sync(): Promise<void> {
+    const fd = await promisify(open)(this.path, 'r')
+    try {
+      await promisify(fsync)(fd)
+    } finally {
+      await promisify(close)(fd)
+    }
+  }
+
+  /** Moves all segments to a folder of their own, in place of earlier ones. Returns its path. */
+  setAside(): string {
+    const aside = join(this.path, 'unusable')
+    rmSync(aside, { recursive: true, force: true })
+    mkdirSync(aside, { mode: 0o700 })
+    for (const id of segmentsIn(this.path)) {
+      const { path } = this.segment(id)
+      renameSync(path, path.replace(this.path, aside))
+    }
+    this.close()
+    return aside
+  }
+
+  close(): void {
+    for (const segment of [...this.segments.values(), ...this.#retired]) segment.close()
+    this.segments.clear()
+  }
+}

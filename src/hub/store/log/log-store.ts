@@ -1,0 +1,661 @@
+import { latest, now } from '../../../base/clock.ts'
+import { isObjectEvent, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import type { GVK, GVR } from '../../../api/kube/gvk.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import { isNewer, newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
+import type { Identity } from '../../../api/request/identity.ts'
+import type { RepresentationKey } from '../../../api/request/representation.ts'
+import { crc32 } from 'node:zlib'
+import {
+  StoreFailure,
+  type ApplyOptions,
+  type CollectionKey,
+  type DocumentContent,
+  type DocumentKey,
+  type ObjectKey,
+  type ObjectStore,
+  type Partition,
+  type Replacement,
+  type StoredChanges,
+  type StoredCollection,
+  type StoredDocument,
+  type StoredList,
+  type StoredObject,
+  type StoredPartition,
+} from '../store.ts'
+import {
+  addressOf,
+  keyOf,
+  nameKey,
+  scopeOf,
+  textOf,
+  type CollectionAddress,
+  type ScopeKey,
+} from './address.ts'
+import { Batches } from './batches.ts'
+import type { Bodies } from './bodies.ts'
+import type { BodyMark } from './body.ts'
+import type { LoggedEvent } from './event-log.ts'
+import type { ReportFault } from './faults.ts'
+import { markOf, type Held } from './held.ts'
+import type { DiskWork, LogWriter } from './log-writer.ts'
+import {
+  confirmationOf,
+  currentState,
+  newestState,
+  objectStates,
+  withoutOutdated,
+} from './object-states.ts'
+import { isRecent } from './recent.ts'
+import type { LogRecord } from './record.ts'
+import { StagedReplacement, type ListsInProgress } from './replacement.ts'
+import type { Collection, Scope } from './scope.ts'
+import { documentKey, type State } from './state.ts'
+import type { Upkeep } from './upkeep.ts'
+import { mayFollow, newest, newestVersionIn } from './versions.ts'
+import type { Composed, WritePath, Written } from './write-path.ts'
+
+/** A stored collection, measured. */
+export interface MeasuredCollection {
+  readonly key: CollectionKey
+  readonly resourceVersion: string
+  /** As in `StoredList`. */
+  readonly confirmedAt: number
+  /** Whether it can be served, and none of its objects is known to be damaged. */
+  readonly isWhole: boolean
+  readonly objects: number
+  /** Of the objects. */
+  readonly bytes: number
+}
+
+/** The stored collections, as far as they were measured. */
+export interface StoreOverview {
+  readonly collections: readonly MeasuredCollection[]
+  /** How many more are stored. */
+  readonly omitted: number
+}
+
+/** When a resource was last confirmed. */
+export interface Confirmation {
+  readonly resource: string
+  /** When an API server last confirmed any collection of it, in milliseconds since the epoch. */
+  readonly confirmedAt: number
+}
+
+export interface LogStoreParts {
+  readonly state: State
+  readonly log: LogWriter
+  readonly path: WritePath
+  readonly bodies: Bodies
+  readonly progress: ListsInProgress
+  readonly upkeep: Upkeep
+  readonly report: ReportFault
+  readonly isInPlace: () => boolean
+  /** Called when no more writes are taken. */
+  readonly closing: () => void
+  /** Called when all is closed. */
+  readonly release: () => void
+}
+
+/** Writes to a collection that are under way. */
+interface Pending {
+  readonly writes: Set<{
+    readonly since: string
+    readonly version: string
+    readonly isList: boolean
+  }>
+  last: Promise<unknown>
+}
+
+/** Reads the state in memory, and bodies from the log; writes records to the log. */
+export class LogStore implements ObjectStore {
+  readonly #parts: LogStoreParts
+  readonly #pending = new Map<string, Pending>()
+  /**
+   * Removals in progress: until they are written, the state does not show whether a put has to
+   * write.
+   */
+  #forgetting = 0
+  /** Puts in progress: the state does not show yet what a `forget` has to remove. */
+  #putting = 0
+  #isOver = false
+  #closed: Promise<void> | undefined
+
+  constructor(parts: LogStoreParts) {
+    this.#parts = parts
+  }
+
+  /** Resolves when the first segment is begun, or it is known that the disk refuses it. */
+  async begin(): Promise<void> {
+    const { path, log } = this.#parts
+    await path.exclusively(() => log.rotate()).catch((cause: unknown) => path.failed(cause))
+  }
+
+  /** False: the files were removed or replaced, and later writes end with the process. */
+  isInPlace(): boolean {
+    return this.#parts.isInPlace()
+  }
+
+  /** The writes of this process. */
+  get diskWork(): DiskWork {
+    return { ...this.#parts.log.work }
+  }
+
+  /** The number of collections that missed a write. */
+  get incompleteCollections(): number {
+    const { state, path } = this.#parts
+    const unfit = new Set(path.missed.keys())
+    for (const { address, isWhole } of state.collections()) if (!isWhole) unfit.add(textOf(address))
+    return unfit.size
+  }
+
+  /** When an API server last confirmed a collection of each resource, oldest first. */
+  confirmations(): readonly Confirmation[] {
+    const newestOf = new Map<string, number>()
+    for (const { address, isWhole, seenAt } of this.#parts.state.collections()) {
+      const resource = address.scope[4]
+      if (isWhole) newestOf.set(resource, Math.max(newestOf.get(resource) ?? 0, seenAt))
+    }
+    return [...newestOf]
+      .map(([resource, confirmedAt]) => ({ resource, confirmedAt }))
+      .toSorted((a, b) => a.confirmedAt - b.confirmedAt)
+  }
+
+  /** The stored collections that were confirmed last, at most `most`. */
+  overview(most: number): StoreOverview {
+    const all = [...this.#parts.state.collections()].toSorted((a, b) => b.seenAt - a.seenAt)
+    const collections = all.slice(0, most).map((each) => ({
+      key: keyOf(each.address),
+      resourceVersion: each.version,
+      confirmedAt: each.seenAt,
+      isWhole: this.#serves(each) && !each.hasDamage,
+      objects: each.members.size,
+      bytes: each.bytes,
+    }))
+    return { collections, omitted: all.length - collections.length }
+  }
+
+  get(key: ObjectKey): StoredObject | 'absent' | undefined {
+    const scope = this.#scopeOf(key.partition, key.gvr)
+    if (!scope) return undefined
+    const states = objectStates(scope, key, (each) => this.#serves(each))
+    const found = currentState(states)
+    if (typeof found !== 'object') return found
+    const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
+    if (!object) return undefined
+    const { confirmedVersion } = confirmationOf(withoutOutdated(states), found)
+    const { confirmedAt } = confirmationOf(states, found)
+    return { gvk: found.gvk, object, confirmedVersion, confirmedAt }
+  }
+
+  list(key: CollectionKey): StoredList | undefined {
+    const collection = this.#collectionOf(key)
+    if (!collection) return undefined
+    const { gvk, version: resourceVersion, extra, seenAt: confirmedAt } = collection
+    const members = [...collection.members.values()].toSorted(byName)
+    let isWhole = !collection.hasDamage && !members.some(({ body }) => body.isDamaged)
+    const { scope } = collection.address
+    const batches = new Batches(members, sizeOf, (batch) => {
+      const objects = this.#parts.bodies.read(scope, batch).filter((each) => each !== undefined)
+      isWhole &&= objects.length === batch.length
+      return objects
+    })
+    return {
+      gvk,
+      resourceVersion,
+      extra,
+      confirmedAt,
+      batches,
+      isWhole: () => isWhole,
+      [Symbol.dispose]: () => void batches.return(),
+    }
+  }
+
+  confirmedAt(key: CollectionKey): number | undefined {
+    return this.#collectionOf(key)?.seenAt
+  }
+
+  changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
+    const collection = this.#collectionOf(key)
+    if (!collection) return undefined
+    const { gvk, extra, version: resourceVersion, address } = collection
+    const events = collection.log.since(since, resourceVersion)
+    if (!events) return 'expired'
+    const batches = new Batches(
+      events,
+      ({ object, previous }) => sizeOf(object) + (previous ? sizeOf(previous) : 0),
+      (batch) => this.#eventsOf(address.scope, batch),
+    )
+    try {
+      return { gvk, extra, resourceVersion, batches: batches.readAhead() }
+    } catch (failure) {
+      batches.return()
+      if (failure instanceof Incomplete) return 'expired'
+      throw failure
+    }
+  }
+
+  #eventsOf(scope: ScopeKey, batch: readonly LoggedEvent[]): readonly ObjectEvent[] {
+    const wanted = batch.flatMap(({ object, previous }) =>
+      previous ? [object, previous] : [object],
+    )
+    const objects = this.#parts.bodies.read(scope, wanted)
+    let at = 0
+    return batch.map(({ type, previous: hadPrevious }) => {
+      const object = objects[at]
+      const previous = hadPrevious && objects[at + 1]
+      at += hadPrevious ? 2 : 1
+      if (!object || (hadPrevious && !previous)) throw new Incomplete('an event is damaged')
+      return { type, object, ...(previous && { previous }) }
+    })
+  }
+
+  version(key: CollectionKey): string | undefined {
+    const address = addressOf(key)
+    let version = this.#collectionOf(key)?.version
+    for (const write of this.#pending.get(textOf(address))?.writes ?? []) {
+      if (write.isList) version = write.version
+      else if (version !== undefined && !isNewer(write.since, version))
+        version = newest(version, write.version)
+    }
+    return version
+  }
+
+  committedVersion(key: CollectionKey): string | undefined {
+    return this.#collectionOf(key)?.version
+  }
+
+  async settled(key: CollectionKey): Promise<void> {
+    await this.#pending.get(textOf(addressOf(key)))?.last
+  }
+
+  observedVersion(identity: Identity, { group, resource }: GVR): ResourceVersion | undefined {
+    const versions: string[] = []
+    for (const { key, records, collections } of this.#parts.state.scopes.values()) {
+      if (key[0] !== identity || key[2] !== group || key[4] !== resource) continue
+      for (const { held } of records.values()) versions.push(held.version)
+      for (const { version } of collections.values()) versions.push(version)
+    }
+    return this.#isOver ? undefined : newestVersion(versions)
+  }
+
+  holdsFor(prefix: string): boolean {
+    const { scopes, documents } = this.#parts.state
+    const isOf = (identity: string): boolean => identity.startsWith(prefix)
+    return (
+      [...scopes.values()].some(({ key }) => isOf(key[0])) ||
+      [...documents.values()].some(({ document }) => isOf(document[0]))
+    )
+  }
+
+  isContradicted(key: CollectionKey): boolean {
+    const { state } = this.#parts
+    const address = addressOf(key)
+    const members = state.collection(address)?.members
+    if (!members) return false
+    for (const [name, below] of state.scope(address.scope)?.tombstones ?? [])
+      if (below === '' && members.has(name)) return true
+    return false
+  }
+
+  collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[] {
+    const scope = this.#scopeOf(partition, gvr)
+    return scope ? this.#served(scope, (of) => of === '' || of === namespace) : []
+  }
+
+  names(partition: Partition, gvr: GVR): readonly { namespace: string; name: string }[] {
+    const { records } = this.#parts.state.scope(scopeOf(partition, gvr)) ?? {}
+    return [...(records?.values() ?? [])].map(({ held: { namespace, name } }) => ({
+      namespace,
+      name,
+    }))
+  }
+
+  partitions(gvr: GVR): readonly StoredPartition[] {
+    const { group, version, resource } = gvr
+    const scopes = [...this.#parts.state.scopes.values()].filter(
+      ({ key }) => key[2] === group && key[3] === version && key[4] === resource,
+    )
+    return scopes.map((scope) => {
+      const [identity, representation] = scope.key
+      const names = new Map<string, { namespace: string; name: string }>()
+      const add = ({ namespace, name }: Held): unknown =>
+        names.set(nameKey({ namespace, name }), { namespace, name })
+      for (const { held } of scope.records.values()) add(held)
+      for (const { isWhole, members } of scope.collections.values())
+        if (isWhole) for (const member of members.values()) add(member)
+      return {
+        partition: {
+          identity: identity as Identity,
+          representation: representation as RepresentationKey,
+        },
+        collections: this.#served(scope, () => true),
+        names: [...names.values()].toSorted(byName),
+      }
+    })
+  }
+
+  document({ identity, path, representation }: DocumentKey): StoredDocument | undefined {
+    if (this.#isOver) return undefined
+    const found = this.#parts.state.documents.get(documentKey([identity, path, representation]))
+    if (!found || found.body.isDamaged) return undefined
+    const { mediaType, confirmedAt } = found
+    const body = this.#readable(() => this.#parts.bodies.document(found.body))
+    if (body) return { mediaType, body, confirmedAt }
+    found.body.isDamaged = true
+    this.#parts.report(
+      'damaged',
+      new StoreFailure(damaged, { cause: { document: found.document } }),
+    )
+    return undefined
+  }
+
+  documents(
+    identity: Identity,
+    most: number,
+  ): readonly (DocumentKey & Pick<StoredDocument, 'confirmedAt'>)[] {
+    return [...this.#parts.state.documents.values()]
+      .filter(({ document }) => document[0] === identity)
+      .map(({ document: [, path, representation], confirmedAt }) => ({
+        identity,
+        path,
+        representation,
+        confirmedAt,
+      }))
+      .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+      .slice(0, most)
+  }
+
+  async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    const scope = this.#scopeOf(key.partition, key.gvr)
+    if (scope && this.#forgetting === 0 && this.#hasRecorded(scope, object)) return
+    await this.#put(key, gvk, object, false)
+  }
+
+  async putRestored(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    this.#forgetting += 1
+    try {
+      await this.#put(key, gvk, object, true)
+    } finally {
+      this.#forgetting -= 1
+    }
+  }
+
+  async forget(key: ObjectKey, below: ResourceVersion | '' = ''): Promise<void> {
+    const { partition, gvr, namespace, name } = key
+    if (this.#putting === 0 && !this.#mayForget(key, below)) return
+    this.#forgetting += 1
+    try {
+      const scope = scopeOf(partition, gvr)
+      const record = { kind: 'forget', scope, object: [namespace, name], below } as const
+      await this.#write(record, below === '')
+    } finally {
+      this.#forgetting -= 1
+    }
+  }
+
+  replace(key: CollectionKey): Replacement {
+    const { state, path, bodies, progress } = this.#parts
+    const address = addressOf(key)
+    const replacement = new StagedReplacement({
+      address,
+      state,
+      path,
+      bodies,
+      progress,
+      track: (commit, version) => {
+        void this.#track(address, { since: '', version, isList: true }, commit)
+      },
+    })
+    if (this.#isOver) replacement.failure = new StoreFailure('the store is closed')
+    return replacement
+  }
+
+  async apply(
+    key: CollectionKey,
+    events: readonly WatchEvent[],
+    { since = '', previous = true }: ApplyOptions = {},
+  ): Promise<readonly (ApiObject | undefined)[]> {
+    const address = addressOf(key)
+    const changes = events.filter(isObjectEvent)
+    const version = newestVersionIn(events)
+    if (changes.length === 0 && this.#saysNothing(key, version)) {
+      await this.settled(key)
+      return events.map(() => undefined)
+    }
+    const { path, bodies } = this.#parts
+    const { scope } = address
+    const compose = (): Composed => {
+      const parts = changes.map(({ object }) => bodies.stored(scope, object))
+      const marks = marksOf(parts, path)
+      const record = {
+        kind: 'apply',
+        collection: address,
+        since,
+        version,
+        confirmedAt: now(),
+        types: changes.map(({ type }) => type),
+        objects: changes.map(({ object }) => markOf(object)),
+        bodies: marks,
+      } as const
+      return { record, bodies: parts.map(([each]) => each), marks }
+    }
+    const applied = (written: Written | undefined): readonly (ApiObject | undefined)[] => {
+      const displaced = previous ? (written?.displaced ?? []) : []
+      return this.#previous(scope, events, displaced)
+    }
+    const write = {
+      compose,
+      bytes: changes.reduce((sum, { object }) => sum + object.bytes.byteLength, 0),
+      durable: changes.some(({ type }) => type === 'DELETED'),
+      of: address,
+      applied,
+    }
+    return this.#track(address, { since, version, isList: false }, path.push(write))
+  }
+
+  async drop(): Promise<void> {
+    this.#parts.progress.interrupt('all', 'all that is stored is dropped')
+    await this.#write({ kind: 'drop', of: 'all' }, true)
+  }
+
+  async putDocument(
+    { identity, path, representation }: DocumentKey,
+    { mediaType, body }: DocumentContent,
+  ): Promise<void> {
+    const document = [identity, path, representation] as const
+    const known = this.#parts.state.documents.get(documentKey(document))
+    const digest = crc32(body)
+    const isKnown =
+      known?.mediaType === mediaType &&
+      known.body.length === body.byteLength &&
+      known.body.digest === digest &&
+      !known.body.isDamaged
+    if (isKnown && isRecent(known.confirmedAt)) return
+    const compose = (): Composed => {
+      const bodies = [this.#parts.path.mark(body.byteLength, digest)]
+      const record = { kind: 'document', document, mediaType, confirmedAt: now(), bodies } as const
+      return { record, bodies: [body], marks: bodies }
+    }
+    await this.#parts.path.push({ compose, bytes: body.byteLength, applied: () => undefined })
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return (this.#closed ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    const { path, log, upkeep, closing, release } = this.#parts
+    this.#isOver = true
+    closing()
+    await path.close()
+    await upkeep.end()
+    await log.close()
+    release()
+  }
+
+  #write(record: LogRecord, durable: boolean): Promise<void> {
+    return this.#parts.path.push({
+      compose: () => ({ record }),
+      bytes: 0,
+      durable,
+      applied: () => undefined,
+    })
+  }
+
+  async #put(
+    { partition, gvr }: ObjectKey,
+    gvk: GVK,
+    object: ApiObject,
+    restored: boolean,
+  ): Promise<void> {
+    const { path, bodies } = this.#parts
+    const scope = scopeOf(partition, gvr)
+    const compose = (): Composed => {
+      const part = bodies.stored(scope, object)
+      const marks = marksOf([part], path)
+      const record = {
+        kind: 'put',
+        scope,
+        gvk,
+        restored,
+        confirmedAt: now(),
+        object: markOf(object),
+        bodies: marks,
+      } as const
+      return { record, bodies: [part[0]], marks }
+    }
+    this.#putting += 1
+    try {
+      const bytes = object.bytes.byteLength
+      await path.push({ compose, bytes, durable: restored, applied: () => undefined })
+    } finally {
+      this.#putting -= 1
+    }
+  }
+
+  /** Whether a put changes nothing: the record is of this state, or something newer is stored. */
+  #hasRecorded(scope: Scope, object: ApiObject): boolean {
+    const states = objectStates(scope, object, (each) => this.#serves(each))
+    const known = newestState(states.forgotten ? withoutOutdated(states) : states)
+    if (!known || object.resourceVersion === '') return false
+    if (!mayFollow(object.resourceVersion, known.held.version)) return true
+    const record = states.record?.held
+    return (
+      record !== undefined &&
+      this.#parts.bodies.isHeld(scope.key, object, record) &&
+      isRecent(confirmationOf(states, known).confirmedAt)
+    )
+  }
+
+  /** Whether there is anything that it could remove. */
+  #mayForget(key: ObjectKey, below: ResourceVersion | ''): boolean {
+    if (below !== '') {
+      const stored = this.get(key)
+      return typeof stored === 'object' && isNewer(below, stored.confirmedVersion)
+    }
+    const scope = this.#parts.state.scope(scopeOf(key.partition, key.gvr))
+    const name = nameKey(key)
+    if (!scope) return false
+    return scope.records.has(name) || scope.tombstones.has(name) || scope.holds(name)
+  }
+
+  /** Whether bookmarks only confirm a collection at its version, which was recorded recently. */
+  #saysNothing(key: CollectionKey, version: string): boolean {
+    const at = this.version(key)
+    if (version === '' || at === undefined) return true
+    const collection = this.#collectionOf(key)
+    if (at !== version || !collection || !isRecent(collection.confirmedAt)) return false
+    collection.seenAt = latest(collection.seenAt, now())
+    return true
+  }
+
+  /** The previous states for each event; `displaced` has them for those of objects. */
+  #previous(
+    scope: ScopeKey,
+    events: readonly WatchEvent[],
+    displaced: readonly (Held | undefined)[],
+  ): readonly (ApiObject | undefined)[] {
+    const held = displaced.filter((each) => each !== undefined)
+    const read =
+      held.length === 0 ? [] : (this.#readable(() => this.#parts.bodies.read(scope, held)) ?? [])
+    const objects = new Map(held.map((each, at) => [each, read[at]]))
+    let at = 0
+    return events.map((event) => {
+      const before = isObjectEvent(event) ? displaced[at++] : undefined
+      return before && objects.get(before)
+    })
+  }
+
+  #track<T>(
+    address: CollectionAddress,
+    of: { readonly since: string; readonly version: string; readonly isList: boolean },
+    write: Promise<T>,
+  ): Promise<T> {
+    const text = textOf(address)
+    const pending = this.#pending.get(text) ?? { writes: new Set(), last: write }
+    this.#pending.set(text, pending)
+    pending.writes.add(of)
+    const ended = (): void => {
+      pending.writes.delete(of)
+      if (pending.writes.size === 0) this.#pending.delete(text)
+    }
+    pending.last = write.then(ended, ended)
+    return write
+  }
+
+  #scopeOf(partition: Partition, gvr: GVR): Scope | undefined {
+    if (this.#isOver) return undefined
+    return this.#parts.state.scope(scopeOf(partition, gvr))
+  }
+
+  /** A collection that can be served. */
+  #collectionOf(key: CollectionKey): Collection | undefined {
+    if (this.#isOver) return undefined
+    const found = this.#parts.state.collection(addressOf(key))
+    return found && this.#serves(found) ? found : undefined
+  }
+
+  #serves({ isWhole, address }: Collection): boolean {
+    const { missed } = this.#parts.path
+    return isWhole && (missed.size === 0 || !missed.has(textOf(address)))
+  }
+
+  /** Those that are complete. */
+  #served({ collections }: Scope, isIn: (namespace: string) => boolean): StoredCollection[] {
+    return [...collections.values()].flatMap((each) =>
+      this.#serves(each) && !each.hasDamage && isIn(each.address.namespace)
+        ? [{ key: keyOf(each.address), resourceVersion: each.version }]
+        : [],
+    )
+  }
+
+  /** `undefined`: the disk cannot be read, which is reported. */
+  #readable<T>(read: () => T): T | undefined {
+    try {
+      return read()
+    } catch (cause) {
+      if (!(cause instanceof StoreFailure)) throw cause
+      this.#parts.report('read', cause)
+      return undefined
+    }
+  }
+}
+
+const sizeOf = ({ body }: Held): number => body.length
+
+export const damaged = 'stored data is damaged: it is not served until an API server sends it again'
+
+/** A body of an event is damaged: the event cannot be skipped. */
+class Incomplete extends StoreFailure {}
+
+const byName = (
+  a: { readonly namespace: string; readonly name: string },
+  b: { readonly namespace: string; readonly name: string },
+): number => {
+  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1
+  return a.name === b.name ? 0 : a.name < b.name ? -1 : 1
+}
+
+const marksOf = (parts: readonly (readonly [Uint8Array, number])[], path: WritePath): BodyMark[] =>
+  parts.map(([{ byteLength }, digest]) => path.mark(byteLength, digest))

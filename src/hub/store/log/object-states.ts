@@ -1,0 +1,149 @@
+import { latest } from '../../../base/clock.ts'
+import type { GVK } from '../../../api/kube/gvk.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
+import { nameKey } from './address.ts'
+import { isSame, isSameVersion, type Held } from './held.ts'
+import type { Collection, Scope } from './scope.ts'
+
+/** One stored version of the object. */
+export interface ObjectState {
+  readonly held: Held
+  readonly gvk: GVK
+  /** The version up to which it is known not to have changed. */
+  readonly confirmedVersion: string
+  /** When that was confirmed. */
+  readonly confirmedAt: number
+}
+
+/** A complete collection with respect to one object: it has it, or it would and does not. */
+interface Membership {
+  readonly version: string
+  readonly hasDamage: boolean
+  readonly member: ObjectState | undefined
+}
+
+/** All stored versions of one object. */
+export interface ObjectStates {
+  readonly record: ObjectState | undefined
+  /** An API server has contradicted the collections since: only the object's record counts. */
+  readonly forgotten: boolean
+  /** States older than this version are out of date; '' for none. */
+  readonly below: string
+  readonly memberships: readonly Membership[]
+}
+
+/** `serves`: collections that did not miss a write. */
+export function objectStates(
+  scope: Scope,
+  named: { readonly namespace: string; readonly name: string },
+  serves: (collection: Collection) => boolean,
+): ObjectStates {
+  const key = nameKey(named)
+  const record = scope.records.get(key)
+  const tombstone = scope.tombstones.get(key)
+  const memberships: Membership[] = []
+  for (const collection of scope.collections.values()) {
+    const { address, version, hasDamage, gvk, members, seenAt } = collection
+    const held = members.get(key)
+    if (!held && !covers(collection, named)) continue
+    if (!serves(collection) || (address.namespace !== '' && address.namespace !== named.namespace))
+      continue
+    // Members have the kind that their list is named for; a Table stays one.
+    const kind = gvk.kind.replace(/List$/, '')
+    const member = held && {
+      held,
+      gvk: { ...gvk, kind },
+      confirmedVersion: version,
+      confirmedAt: seenAt,
+    }
+    memberships.push({ version, hasDamage, member })
+  }
+  return {
+    record: record && {
+      held: record.held,
+      gvk: record.gvk,
+      confirmedVersion: record.held.version,
+      confirmedAt: record.confirmedAt,
+    },
+    forgotten: tombstone === '',
+    below: tombstone ?? '',
+    memberships,
+  }
+}
+
+/** Whether a collection would hold an object of this name if there were one. */
+const covers = (
+  { address }: Collection,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): boolean =>
+  (address.namespace === '' || address.namespace === namespace) &&
+  address.labelSelector === '' &&
+  (address.fieldSelector === '' || address.fieldSelector === `metadata.name=${name}`)
+
+/** When, and up to which version, an API server last confirmed this state of the object. */
+export function confirmationOf(
+  { record, memberships }: ObjectStates,
+  { held, confirmedVersion }: ObjectState,
+): { readonly confirmedAt: number; readonly confirmedVersion: string } {
+  const same: number[] = []
+  let version = confirmedVersion
+  for (const each of [record, ...memberships.map(({ member }) => member)]) {
+    if (each?.held.version !== held.version || each.held.uid !== held.uid) continue
+    same.push(each.confirmedAt)
+    if (isNewer(each.confirmedVersion, version)) version = each.confirmedVersion
+  }
+  return { confirmedAt: latest(...same), confirmedVersion: version }
+}
+
+/**
+ * The newest state. Of versions that do not compare, and of one version in different bytes, the one
+ * written last; of one version in the same bytes, the one confirmed last.
+ */
+export function newestState({ record, memberships }: ObjectStates): ObjectState | undefined {
+  let newest = record
+  for (const { member } of memberships) if (member && isBefore(member, newest)) newest = member
+  return newest
+}
+
+function isBefore(candidate: ObjectState, other: ObjectState | undefined): boolean {
+  if (!other) return true
+  const [a, b] = [candidate.held, other.held]
+  if (isSame(a, b)) return isNewer(candidate.confirmedVersion, other.confirmedVersion)
+  if (isSameVersion(a, b)) return a.body.serial > b.body.serial
+  if (isNewer(a.version, b.version)) return true
+  return !isNewer(b.version, a.version) && a.body.serial > b.body.serial
+}
+
+/** Without the states that are out of date. */
+export function withoutOutdated(states: ObjectStates): ObjectStates {
+  const { record, memberships, below } = states
+  if (states.forgotten)
+    return { ...states, memberships: memberships.filter(({ member }) => !member) }
+  if (below === '') return states
+  const isCurrent = (candidate: ObjectState | undefined): boolean =>
+    candidate !== undefined && !isNewer(below, candidate.held.version)
+  return {
+    ...states,
+    record: isCurrent(record) ? record : undefined,
+    memberships: memberships.filter(({ member }) => isCurrent(member)),
+  }
+}
+
+/**
+ * The state to answer with: the newest one, unless something later contradicts it. 'absent': a
+ * collection that would have the object does not, at a newer version.
+ */
+export function currentState(states: ObjectStates): ObjectState | 'absent' | undefined {
+  const { below, forgotten, record } = states
+  if (forgotten && record) return record
+  const valid = withoutOutdated(states)
+  const newest = newestState(valid)
+  const confirmed = newest && confirmationOf(valid, newest).confirmedVersion
+  const isDenied = states.memberships.some(
+    ({ member, hasDamage, version }) =>
+      !member &&
+      !hasDamage &&
+      (confirmed === undefined ? !isNewer(below, version) : isNewer(version, confirmed)),
+  )
+  return isDenied ? 'absent' : newest
+}

@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import { isLocked } from '../../../base/file-lock.ts'
+import { StoreFailure } from '../store.ts'
+import { failureOf } from './faults.ts'
+import { segmentsIn } from './folder.ts'
+import { lockFile } from './lock.ts'
+import type { LogStore } from './log-store.ts'
+import { assemble } from './open.ts'
+
+/** The store of a hub that is not running, for reading. */
+export interface StoppedStore extends AsyncDisposable {
+  readonly store: LogStore
+  /** Throws a `StoreFailure` if a hub has started meanwhile: the reads may be of two states. */
+  checkStopped(): void
+}
+
+/**
+ * Opens the store of a hub that is not running, and changes nothing: it takes no lock, creates no
+ * file, and refuses writes. Throws a `StoreFailure` where there is no store, where a hub uses it,
+ * and where it cannot be read.
+ */
+export function openStopped(directory: string, sealingKey: Uint8Array): StoppedStore {
+  const checkStopped = (): void => {
+    if (!isLocked(join(directory, lockFile))) return
+    throw new StoreFailure(
+      `a hub is running on ${directory}: inspect it at its --serve-port, without --root-dir and --disk-cache-path`,
+    )
+  }
+  try {
+    if (segmentsIn(directory).length === 0)
+      throw new StoreFailure(`there is no store in ${directory}`)
+    checkStopped()
+    const hold = (): never => {
+      throw new StoreFailure('the store is open for reading only')
+    }
+    const nothing = (): void => undefined
+    const store = assemble(
+      { directory, sealingKey, report: nothing },
+      { hold, refusal: undefined, release: nothing, isReadOnly: true },
+    )
+    return { store, checkStopped, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'EACCES')
+      throw new StoreFailure(`${directory} cannot be read: ${code}; run this command as root`, {
+        cause,
+      })
+    throw failureOf(`${directory} cannot be read`, cause)
+  }
+}

@@ -1,0 +1,164 @@
+import type { ObjectEvent } from '../../../api/codec/watch.ts'
+import type { GVK } from '../../../api/kube/gvk.ts'
+import type { VersionGap } from '../../../api/kube/resource-version.ts'
+import type { CollectionAddress, ScopeKey } from './address.ts'
+import type { BodyMark, PlacedMark } from './body.ts'
+
+/** One version of an object, without its bytes. */
+export type ObjectMark = readonly [namespace: string, name: string, uid: string, version: string]
+export type NamePair = readonly [namespace: string, name: string]
+export type DocumentMark = readonly [identity: string, path: string, representation: string]
+/** An object, and the position of its body among those of the record. */
+export type HeldMark = readonly [...ObjectMark, body: number]
+
+/** The first of a segment. */
+export interface SegmentRecord {
+  readonly kind: 'segment'
+  readonly format: number
+  /** The first segment of which the records count; of earlier ones only bodies are in use. */
+  readonly from: number
+  /** Where the segment before ends: what follows there was refused, or torn. */
+  readonly before: number
+  /** Of the key that secrets are sealed with. */
+  readonly sealedWith: string
+}
+
+/** Events of a watch, in order; `version` is the newest of them and of bookmarks. */
+export interface ApplyRecord {
+  readonly kind: 'apply'
+  readonly collection: CollectionAddress
+  readonly since: string
+  readonly version: string
+  readonly confirmedAt: number
+  readonly types: readonly ObjectEvent['type'][]
+  readonly objects: readonly ObjectMark[]
+  readonly bodies: readonly BodyMark[]
+}
+
+/** A list was read to its end: how the collection has to change. */
+export interface ListRecord {
+  readonly kind: 'list'
+  readonly collection: CollectionAddress
+  readonly gvk: GVK
+  /** Of the collection: of the list, or of newer events that it lacks. */
+  readonly version: string
+  readonly listed: string
+  readonly extra: string
+  readonly confirmedAt: number
+  readonly removed: readonly NamePair[]
+  readonly objects: readonly ObjectMark[]
+  /** How many objects it has then: of one that was lost before, it has only a part. */
+  readonly size: number
+  readonly bodies: readonly PlacedMark[]
+}
+
+export interface PutRecord {
+  readonly kind: 'put'
+  readonly scope: ScopeKey
+  readonly gvk: GVK
+  readonly restored: boolean
+  readonly confirmedAt: number
+  readonly object: ObjectMark
+  readonly bodies: readonly BodyMark[]
+}
+
+/** As `ObjectStore.forget`; `below` is '' for all versions. */
+export interface ForgetRecord {
+  readonly kind: 'forget'
+  readonly scope: ScopeKey
+  readonly object: NamePair
+  readonly below: string
+}
+
+/** A body cannot be read: what refers to it is removed. */
+export interface DamagedRecord {
+  readonly kind: 'damaged'
+  readonly scope: ScopeKey
+  readonly object: NamePair
+  readonly serial: number
+}
+
+export interface DocumentRecord {
+  readonly kind: 'document'
+  readonly document: DocumentMark
+  readonly mediaType: string
+  readonly confirmedAt: number
+  readonly bodies: readonly BodyMark[]
+}
+
+/** The collection missed a write: it is unknown until its next list. */
+export interface UnfitRecord {
+  readonly kind: 'unfit'
+  readonly collection: CollectionAddress
+}
+
+export interface EvictRecord {
+  readonly kind: 'evict'
+  readonly collections: readonly CollectionAddress[]
+  readonly objects: readonly (readonly [ScopeKey, ...NamePair])[]
+  readonly documents: readonly DocumentMark[]
+}
+
+/** Removes all that is stored, or only what is sealed. */
+export interface DropRecord {
+  readonly kind: 'drop'
+  readonly of: 'all' | 'sealed'
+}
+
+/** Bodies for a later record. */
+export interface BodiesRecord {
+  readonly kind: 'bodies'
+  readonly scope?: ScopeKey
+}
+
+export interface CollectionSnapshot {
+  readonly of: Omit<CollectionAddress, 'scope'>
+  readonly gvk: GVK
+  readonly version: string
+  readonly extra: string
+  readonly confirmedAt: number
+  readonly isWhole: boolean
+  readonly hasDamage: boolean
+  readonly members: readonly HeldMark[]
+  readonly eventsFrom: string
+  readonly gaps: readonly VersionGap[]
+  readonly events: readonly (readonly [ObjectEvent['type'], number, HeldMark, HeldMark | null])[]
+}
+
+/** The whole of a scope, for a start that does not read what came before. */
+export interface ScopeRecord {
+  readonly kind: 'scope'
+  readonly scope: ScopeKey
+  readonly tombstones: readonly (readonly [key: string, below: string])[]
+  readonly records: readonly (readonly [HeldMark, GVK, confirmedAt: number])[]
+  readonly collections: readonly CollectionSnapshot[]
+  readonly bodies: readonly PlacedMark[]
+}
+
+/** All documents, for the same. */
+export interface DocumentsRecord {
+  readonly kind: 'documents'
+  readonly documents: readonly (readonly [DocumentMark, mediaType: string, confirmedAt: number])[]
+  readonly bodies: readonly PlacedMark[]
+}
+
+/** What changes the state. */
+export type LogRecord =
+  | ApplyRecord
+  | ListRecord
+  | PutRecord
+  | ForgetRecord
+  | DamagedRecord
+  | DocumentRecord
+  | UnfitRecord
+  | EvictRecord
+  | DropRecord
+  | BodiesRecord
+  | ScopeRecord
+  | DocumentsRecord
+
+/** The scope that a record changes; `undefined`: others, or several. */
+export function scopeOfRecord(record: LogRecord | SegmentRecord): ScopeKey | undefined {
+  if ('scope' in record) return record.scope
+  return 'collection' in record ? record.collection.scope : undefined
+}

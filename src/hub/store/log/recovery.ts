@@ -1,0 +1,162 @@
+import { Body, type BodyMark, type PlacedMark } from './body.ts'
+import { LogFolder, segmentsIn } from './folder.ts'
+import { bodiesAreWhole, frameAt, nextFrame, scopeMark, type Frame } from './frame.ts'
+import { format } from './log-writer.ts'
+import type { LogRecord, SegmentRecord } from './record.ts'
+import type { Segment } from './segment.ts'
+import type { State } from './state.ts'
+
+export interface Recovered extends Pick<SegmentRecord, 'from'> {
+  readonly last: Segment | undefined
+  /** As the newest segment says; '' for none. */
+  readonly sealedWith: string
+  /** Damaged records. */
+  readonly damaged: number
+}
+
+/** The log was written by a later release. */
+export class LaterFormat extends Error {
+  readonly code = 'LATER_FORMAT'
+}
+
+/** None of the files can be read. */
+export class Unusable extends Error {
+  readonly code = 'UNUSABLE'
+}
+
+interface Head {
+  readonly segment: Segment
+  readonly record: SegmentRecord
+  readonly end: number
+}
+
+/** More than the first frame of a segment takes. */
+const headBytes = 1 << 10
+
+/**
+ * Reads the log into `state`. Bodies are not read, but for what a power cut may have taken. Throws
+ * `LaterFormat` and `Unusable`, and the system's errors where the disk cannot be read.
+ */
+export function recover(folder: LogFolder, state: State): Recovered {
+  const ids = segmentsIn(folder.path)
+  for (const id of ids) folder.segment(id).end = folder.segment(id).size()
+  const last = ids
+    .toReversed()
+    .reduce<Head | undefined>((found, id) => found ?? headOf(folder, id), undefined)
+  if (!last) {
+    if (ids.some((id) => folder.segment(id).end > headBytes))
+      throw new Unusable('none of its files begins as one of a log')
+    folder.segments.clear()
+    return { from: Infinity, last: undefined, sealedWith: '', damaged: 0 }
+  }
+  const { from } = last.record
+  let damaged = 0
+  for (let id = from; id <= last.segment.id; id += 1) {
+    const head = headOf(folder, id)
+    const next = headOf(folder, id + 1)
+    const isLast = id === last.segment.id
+    const isShort = next !== undefined && folder.segment(id).end < next.record.before
+    if (!head || isShort) {
+      state.drop(() => true, true)
+      damaged += 1
+    } else {
+      if (next) head.segment.end = next.record.before
+      damaged += replay(head, { folder, state, isLast })
+    }
+    if (!isLast) folder.segment(id).synced = folder.segment(id).end
+  }
+  for (const id of ids) {
+    if (id <= last.segment.id) continue
+    // One that was only begun has no records.
+    if (folder.segment(id).end > headBytes) damaged += 1
+    folder.segments.delete(id)
+  }
+  if (damaged > 0 && ids.at(-1) !== last.segment.id) state.drop(() => true, true)
+  const { sealedWith } = last.record
+  return { from, last: last.segment, sealedWith, damaged }
+}
+
+/** `undefined`: there is none, or it cannot be read. */
+function headOf(folder: LogFolder, id: number): Head | undefined {
+  const segment = folder.segments.get(id)
+  if (!segment) return undefined
+  const bytes = segment.read(0, Math.min(headBytes, segment.size()))
+  const frame = frameAt(bytes, id, 0)
+  if (!frame?.recordIsWhole) return undefined
+  const record = JSON.parse(String(frame.record)) as SegmentRecord
+  if (record.format > format)
+    throw new LaterFormat(
+      `its log has the format ${record.format}, and this release reads formats up to ${format}`,
+    )
+  return { segment, record, end: frame.end }
+}
+
+interface Replay {
+  readonly folder: LogFolder
+  readonly state: State
+  readonly isLast: boolean
+}
+
+/** Applies the records of a segment; returns how many were damaged. */
+function replay({ segment, end }: Head, { folder, state, isLast }: Replay): number {
+  const bytes = segment.read(0, segment.end)
+  const found: { readonly at: number; readonly frame: Frame | undefined }[] = []
+  for (let at: number | undefined = end; at !== undefined && at < bytes.byteLength;) {
+    const frame = frameAt(bytes, segment.id, at)
+    found.push({ at, frame })
+    at = frame ? frame.end : nextFrame(bytes, segment.id, at)
+  }
+  // What was on the disk before a crash has not been torn by it: it is damaged.
+  const synced = isLast
+    ? found.reduce((most, { frame }) => Math.max(most, frame?.synced ?? 0), 0)
+    : segment.end
+  let damaged = 0
+  for (const { at, frame } of found) {
+    const isWhole = frame?.recordIsWhole === true
+    if (at >= synced && !(isWhole && bodiesAreWhole(bytes, frame))) {
+      segment.end = at
+      return damaged
+    }
+    if (frame && isWhole) applyFrame(frame, { folder, state, segment })
+    else {
+      const scope = frame?.scope ?? 0
+      state.drop((key) => scope === 0 || scopeMark(key) === scope, scope === 0)
+      damaged += 1
+    }
+  }
+  return damaged
+}
+
+function applyFrame(
+  frame: Frame,
+  { folder, state, segment }: { folder: LogFolder; state: State; segment: Segment },
+): void {
+  const record = JSON.parse(String(frame.record)) as LogRecord
+  let offset = frame.bodiesAt
+  const marks: readonly (BodyMark | PlacedMark)[] = 'bodies' in record ? record.bodies : []
+  const bodies = marks.map((mark) => {
+    const [length, digest, serial, id, at] = mark
+    const of = [length, digest, serial] as const
+    if (id !== undefined && at !== undefined) return new Body(folder.segment(id), at, of)
+    const body = new Body(segment, offset, of)
+    offset += length
+    return body
+  })
+  state.apply(record, bodies)
+}
+
+/**
+ * Why this release could not use the log in `directory`: a later one wrote it. `undefined` where it
+ * could, where there is none, and where it cannot be read.
+ */
+export function whyLater(directory: string): string | undefined {
+  const folder = new LogFolder(directory)
+  try {
+    for (const id of segmentsIn(directory)) headOf(folder, folder.segment(id).id)
+    return undefined
+  } catch (cause) {
+    return cause instanceof LaterFormat ? `${directory}: ${cause.message}` : undefined
+  } finally {
+    folder.close()
+  }
+}

@@ -1,0 +1,328 @@
+import type { ListBatch } from '../../../api/codec/list.ts'
+import { now } from '../../../base/clock.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
+import { StoreFailure, type CollectionHead, type Replacement } from '../store.ts'
+import { nameKey, textOf, type CollectionAddress } from './address.ts'
+import type { Bodies } from './bodies.ts'
+import type { Body } from './body.ts'
+import { isSame, markOf, type Held } from './held.ts'
+import { isRecent } from './recent.ts'
+import type { NamePair, ObjectMark } from './record.ts'
+import { entryBytes, type Collection } from './scope.ts'
+import type { Change, Followers, State } from './state.ts'
+import { isAtLeast, newest } from './versions.ts'
+import type { Composed, WritePath } from './write-path.ts'
+
+/** Bytes of bodies written in one record. */
+const stageBytes = 256 << 10
+
+export interface ReplacementParts {
+  readonly address: CollectionAddress
+  readonly state: State
+  readonly path: WritePath
+  readonly bodies: Bodies
+  readonly progress: ListsInProgress
+  /** Notes that a list at this version is being written. */
+  readonly track: (commit: Promise<unknown>, version: string) => void
+}
+
+/** An object of the list: as it is stored already, or as it has been written for the list. */
+interface Listed {
+  readonly mark: ObjectMark
+  readonly stored: Held | undefined
+  body: Body | undefined
+}
+
+/**
+ * A list in progress. Bodies of objects that differ from the collection's are written as they come;
+ * one small record at the end makes the list the collection. Events that are newer than the list
+ * and were applied before that survive it.
+ */
+export class StagedReplacement implements Replacement {
+  readonly #parts: ReplacementParts
+  readonly #listed = new Map<string, Listed>()
+  /** Bodies that were written for the list. */
+  readonly #held: Body[] = []
+  readonly meanwhile = new Map<string, Change>()
+  replacedAt = ''
+  failure: StoreFailure | undefined
+  #stagedBytes = 0
+  #over = false
+
+  constructor(parts: ReplacementParts) {
+    this.#parts = parts
+    parts.progress.add(parts.address, this)
+  }
+
+  async add({ objects }: ListBatch): Promise<void> {
+    this.#check()
+    const { address, bodies, path } = this.#parts
+    const members = this.#collection?.members
+    let staged: (readonly [ApiObject, Listed])[] = []
+    let bytes = 0
+    for (const object of objects) {
+      const key = nameKey(object)
+      const member = members?.get(key)
+      const stored = member && bodies.isHeld(address.scope, object, member) ? member : undefined
+      const listed: Listed = { mark: markOf(object), stored, body: undefined }
+      this.#listed.set(key, listed)
+      if (stored) continue
+      staged.push([object, listed])
+      bytes += object.bytes.byteLength
+      if (bytes < stageBytes) continue
+      this.#stage(staged, bytes)
+      staged = []
+      bytes = 0
+    }
+    if (staged.length > 0) this.#stage(staged, bytes)
+    await path.room()
+    this.#check()
+  }
+
+  remove(of: { readonly namespace: string; readonly name: string }): void {
+    this.#check()
+    this.#listed.delete(nameKey(of))
+  }
+
+  async commit(head: CollectionHead): Promise<void> {
+    this.#check()
+    const { address, path, track } = this.#parts
+    this.#over = true
+    let isSynced = true
+    try {
+      const commit = path.push({
+        compose: () => this.#compose(head),
+        bytes: 0,
+        alone: true,
+        durable: true,
+        of: address,
+        applied: (written) => {
+          isSynced = written !== undefined
+          this.#end()
+        },
+      })
+      track(commit, head.resourceVersion)
+      await commit
+      // What it confirms may not be on the disk yet.
+      if (!isSynced) await path.sync()
+    } finally {
+      this.#end()
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#over) return
+    this.#over = true
+    this.#end()
+  }
+
+  get address(): CollectionAddress {
+    return this.#parts.address
+  }
+
+  get #collection(): Collection | undefined {
+    return this.#parts.state.collection(this.#parts.address)
+  }
+
+  #check(): void {
+    if (this.#over) throw new Error('the list has been committed or disposed of')
+    if (this.failure) throw this.failure
+  }
+
+  #end(): void {
+    const { address, progress } = this.#parts
+    progress.delete(address, this, this.#stagedBytes)
+    this.#stagedBytes = 0
+    for (const body of this.#held.splice(0)) body.release()
+  }
+
+  /** Throws a `StoreFailure` where the identity has too much staged. */
+  #stage(staged: readonly (readonly [ApiObject, Listed])[], bytes: number): void {
+    const { address, bodies, path, progress } = this.#parts
+    const weight = bytes + staged.length * entryBytes
+    progress.stage(address.scope[0], weight)
+    this.#stagedBytes += weight
+    const compose = (): Composed => {
+      const parts = staged.map(([object]) => bodies.stored(address.scope, object))
+      return {
+        record: { kind: 'bodies', scope: address.scope },
+        bodies: parts.map(([each]) => each),
+        marks: parts.map(([each, digest]) => path.mark(each.byteLength, digest)),
+      }
+    }
+    const written = path.push({
+      compose,
+      bytes,
+      of: address,
+      applied: (found) => {
+        for (const [at, body] of found?.bodies.entries() ?? []) {
+          const listed = staged[at]?.[1]
+          if (listed) listed.body = body
+          if (!this.#over) this.#held.push(body.hold())
+        }
+      },
+    })
+    // `add` or `commit` throws this, too.
+    written.catch((cause: unknown) => (this.failure ??= cause as StoreFailure))
+  }
+
+  /**
+   * The record after which the collection holds the list, and newer changes; `undefined`: it does
+   * already, or a newer list has come. Called when all earlier writes have changed the state.
+   */
+  #compose(head: CollectionHead): Composed | undefined {
+    if (this.failure) throw this.failure
+    // A newer list was stored meanwhile, and replaces this one.
+    if (isNewer(this.replacedAt, head.resourceVersion)) return undefined
+    const { address, path } = this.#parts
+    const before = this.#collection
+    const isWhole = before?.isWhole === true && !path.missed.has(textOf(address))
+    const newer = this.#newer(head)
+    if (!isWhole && newer.size > 0)
+      throw new StoreFailure(
+        'events newer than the list came before it was stored, and were not kept',
+      )
+    let version: string = head.resourceVersion
+    for (const change of newer.values()) version = newest(version, change.version)
+    const objects: ObjectMark[] = []
+    const placed: Body[] = []
+    for (const [key, { mark, stored, body }] of this.#listed) {
+      if (newer.has(key)) continue
+      if (body) {
+        objects.push(mark)
+        placed.push(body)
+      } else if (!isKept(stored, before?.members.get(key)))
+        throw new StoreFailure('what the list has in common with the stored one has changed')
+    }
+    const removed: NamePair[] = []
+    for (const [key, { namespace, name }] of before?.members ?? [])
+      if (!this.#listed.has(key) && !newer.has(key)) removed.push([namespace, name])
+    const confirmedAt = now()
+    const { gvk, extra, resourceVersion: listed } = head
+    const isSameList = before !== undefined && isWhole && objects.length + removed.length === 0
+    if (
+      isSameList &&
+      isSameHead(before, { ...head, resourceVersion: version }) &&
+      !before.hasDamage
+    ) {
+      before.seenAt = confirmedAt
+      if (isRecent(before.confirmedAt)) return undefined
+    }
+    return {
+      record: {
+        kind: 'list',
+        collection: address,
+        gvk,
+        version,
+        listed,
+        extra,
+        confirmedAt,
+        removed,
+        objects,
+        size: sizeAfter(before, objects, removed),
+        bodies: placed.map(({ mark }) => mark),
+      },
+      placed,
+    }
+  }
+
+  /** Changes by events and other lists that are newer than this list. */
+  #newer(head: CollectionHead): ReadonlyMap<string, Change> {
+    return new Map(
+      [...this.meanwhile].filter(([key, { version, isDeleted }]) => {
+        const listed = this.#listed.get(key)
+        return listed
+          ? !isNewer(listed.mark[3], version)
+          : !isDeleted && !isAtLeast(head.resourceVersion, version)
+      }),
+    )
+  }
+}
+
+function sizeAfter(
+  before: Collection | undefined,
+  objects: readonly ObjectMark[],
+  removed: readonly NamePair[],
+): number {
+  const added = objects.filter(
+    ([namespace, name]) => !before?.members.has(nameKey({ namespace, name })),
+  )
+  return (before?.members.size ?? 0) - removed.length + added.length
+}
+
+const isKept = (stored: Held | undefined, member: Held | undefined): boolean =>
+  stored !== undefined && member !== undefined && !member.body.isDamaged && isSame(stored, member)
+
+const isSameHead = (before: Collection, next: CollectionHead): boolean =>
+  before.version === next.resourceVersion &&
+  before.extra === next.extra &&
+  before.gvk.kind === next.gvk.kind &&
+  before.gvk.version === next.gvk.version &&
+  before.gvk.group === next.gvk.group
+
+function isOf(
+  address: CollectionAddress,
+  of: CollectionAddress | { readonly identity: string } | 'all',
+): boolean {
+  if (of === 'all') return true
+  return 'identity' in of ? address.scope[0] === of.identity : textOf(address) === textOf(of)
+}
+
+/**
+ * The lists in progress: what changes their collections meanwhile, and the bytes staged for each
+ * identity. What is staged cannot be evicted, and a caller that reads many lists slowly must not
+ * fill the store with it.
+ */
+export class ListsInProgress implements Followers {
+  readonly #mostStaged: (identity: string) => number
+  readonly #lists = new Map<string, Set<StagedReplacement>>()
+  readonly #staged = new Map<string, number>()
+
+  constructor(mostStaged: (identity: string) => number) {
+    this.#mostStaged = mostStaged
+  }
+
+  add(of: CollectionAddress, list: StagedReplacement): void {
+    const text = textOf(of)
+    const known = this.#lists.get(text)
+    if (known) known.add(list)
+    else this.#lists.set(text, new Set([list]))
+  }
+
+  delete(of: CollectionAddress, list: StagedReplacement, staged: number): void {
+    const text = textOf(of)
+    const known = this.#lists.get(text)
+    known?.delete(list)
+    if (known?.size === 0) this.#lists.delete(text)
+    const [identity] = of.scope
+    const left = (this.#staged.get(identity) ?? 0) - staged
+    if (left > 0) this.#staged.set(identity, left)
+    else this.#staged.delete(identity)
+  }
+
+  /** Throws a `StoreFailure` where the identity has too much staged. */
+  stage(identity: string, bytes: number): void {
+    const staged = (this.#staged.get(identity) ?? 0) + bytes
+    const most = this.#mostStaged(identity)
+    if (staged > most)
+      throw new StoreFailure(`the lists in progress of ${identity} take more than ${most} bytes`)
+    this.#staged.set(identity, staged)
+  }
+
+  /** Lists of a collection, or an identity, or all, cannot be committed any more. */
+  interrupt(of: CollectionAddress | { readonly identity: string } | 'all', why: string): void {
+    for (const lists of this.#lists.values())
+      for (const list of lists) if (isOf(list.address, of)) list.failure ??= new StoreFailure(why)
+  }
+
+  changed(of: CollectionAddress, change: Change): void {
+    if (this.#lists.size === 0) return
+    for (const list of this.#lists.get(textOf(of)) ?? []) list.meanwhile.set(change.key, change)
+  }
+
+  replacedAt(of: CollectionAddress, version: string): void {
+    for (const list of this.#lists.get(textOf(of)) ?? [])
+      list.replacedAt = newest(list.replacedAt, version)
+  }
+}

@@ -1,0 +1,115 @@
+import type { GVK } from '../../../api/kube/gvk.ts'
+import { nameKey, type CollectionAddress, type ScopeKey } from './address.ts'
+import { EventLog } from './event-log.ts'
+import type { Held } from './held.ts'
+
+/** Bytes in memory and log of an object, and of a collection, beside bodies; roughly. */
+export const entryBytes = 200
+const collectionBytes = 4_000
+
+/** A list and what has changed since. */
+export class Collection {
+  readonly address: CollectionAddress
+  gvk: GVK = { group: '', version: '', kind: '' }
+  /** The newest of the versions of the list and of later events and bookmarks. */
+  version = ''
+  extra = ''
+  /** When an API server last confirmed it, as recorded, and as this process knows. */
+  confirmedAt = 0
+  seenAt = 0
+  /** False: it missed a write. */
+  isWhole = false
+  /** An object of it is damaged, and removed; the next list repairs that. */
+  hasDamage = false
+  readonly members = new Map<string, Held>()
+  readonly log = new EventLog()
+  /** Of the members. */
+  bytes = 0
+
+  constructor(address: CollectionAddress) {
+    this.address = address
+  }
+
+  set(held: Held): void {
+    const key = nameKey(held)
+    held.body.hold()
+    this.remove(key)
+    this.members.set(key, held)
+    this.bytes += held.body.length
+  }
+
+  remove(key: string): void {
+    const member = this.members.get(key)
+    if (!member) return
+    this.bytes -= member.body.length
+    member.body.release()
+    this.members.delete(key)
+  }
+
+  clear(): void {
+    for (const key of this.members.keys()) this.remove(key)
+    this.log.restart('')
+  }
+
+  get weight(): number {
+    const entries = this.members.size + this.log.events.length
+    return this.bytes + this.log.bytes + entries * entryBytes + collectionBytes
+  }
+}
+
+/** An object's record of its own. */
+export interface ObjectRecord {
+  readonly held: Held
+  readonly gvk: GVK
+  confirmedAt: number
+}
+
+export const recordWeight = ({ held }: ObjectRecord): number => held.body.length + entryBytes
+
+/** The answers to one identity in one representation, of one resource. */
+export class Scope {
+  readonly key: ScopeKey
+  /** By their text in the scope. */
+  readonly collections = new Map<string, Collection>()
+  readonly records = new Map<string, ObjectRecord>()
+  /** Objects of which states in collections are out of date: all (''), or before a version. */
+  readonly tombstones = new Map<string, string>()
+  #recordBytes = 0
+
+  constructor(key: ScopeKey) {
+    this.key = key
+  }
+
+  setRecord(record: ObjectRecord): void {
+    const key = nameKey(record.held)
+    record.held.body.hold()
+    this.removeRecord(key)
+    this.records.set(key, record)
+    this.#recordBytes += recordWeight(record)
+  }
+
+  removeRecord(key: string): void {
+    const record = this.records.get(key)
+    if (!record) return
+    this.#recordBytes -= recordWeight(record)
+    record.held.body.release()
+    this.records.delete(key)
+  }
+
+  clear(): void {
+    for (const collection of this.collections.values()) collection.clear()
+    for (const key of this.records.keys()) this.removeRecord(key)
+  }
+
+  get weight(): number {
+    let weight = this.#recordBytes
+    for (const collection of this.collections.values()) weight += collection.weight
+    return weight
+  }
+
+  /** Whether a collection has the object. */
+  holds(key: string): boolean {
+    for (const { members } of this.collections.values()) if (members.has(key)) return true
+    return false
+  }
+}

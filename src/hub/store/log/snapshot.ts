@@ -1,0 +1,72 @@
+import { textInScope } from './address.ts'
+import type { Body } from './body.ts'
+import { heldOf, type Held } from './held.ts'
+import type { CollectionSnapshot, HeldMark, ScopeRecord } from './record.ts'
+import { Collection, Scope } from './scope.ts'
+
+/** The record of a scope as it is now. */
+export function snapshotOf(scope: Scope): ScopeRecord {
+  // Several may refer to one body.
+  const numbers = new Map<Body, number>()
+  const mark = ({ namespace, name, uid, version, body }: Held): HeldMark => {
+    const number = numbers.get(body) ?? numbers.size
+    numbers.set(body, number)
+    return [namespace, name, uid, version, number]
+  }
+  return {
+    kind: 'scope',
+    scope: scope.key,
+    tombstones: [...scope.tombstones],
+    records: [...scope.records.values()].map((of) => [mark(of.held), of.gvk, of.confirmedAt]),
+    collections: [...scope.collections.values()].map((of) => snapshotOfCollection(of, mark)),
+    bodies: [...numbers.keys()].map((body) => body.mark),
+  }
+}
+
+function snapshotOfCollection(of: Collection, mark: (held: Held) => HeldMark): CollectionSnapshot {
+  const { namespace, labelSelector, fieldSelector } = of.address
+  const { gvk, version, extra, seenAt, isWhole, hasDamage, members, log } = of
+  return {
+    of: { namespace, labelSelector, fieldSelector },
+    gvk,
+    version,
+    extra,
+    confirmedAt: seenAt,
+    isWhole,
+    hasDamage,
+    members: [...members.values()].map(mark),
+    eventsFrom: log.from,
+    gaps: log.gaps,
+    events: log.events.map(({ type, at, object, previous }) => [
+      type,
+      at,
+      mark(object),
+      previous ? mark(previous) : null,
+    ]),
+  }
+}
+
+export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
+  const scope = new Scope(of.scope)
+  const held = ([namespace, name, uid, version, number]: HeldMark): Held => {
+    const body = bodies[number]
+    if (!body) throw new RangeError('a snapshot refers to a body that it does not have')
+    return heldOf([namespace, name, uid, version], body)
+  }
+  for (const [key, below] of of.tombstones) scope.tombstones.set(key, below)
+  for (const [mark, gvk, confirmedAt] of of.records)
+    scope.setRecord({ held: held(mark), gvk, confirmedAt })
+  for (const { of: named, members, eventsFrom, gaps, events, ...head } of of.collections) {
+    const collection = Object.assign(new Collection({ scope: of.scope, ...named }), head)
+    collection.seenAt = head.confirmedAt
+    for (const mark of members) collection.set(held(mark))
+    for (const [type, at, object, previous] of events) {
+      const before = previous ? held(previous) : undefined
+      collection.log.add({ type, at, object: held(object), previous: before })
+    }
+    collection.log.from = eventsFrom
+    collection.log.gaps = gaps
+    scope.collections.set(textInScope(named), collection)
+  }
+  return scope
+}

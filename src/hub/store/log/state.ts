@@ -1,0 +1,370 @@
+import { latest } from '../../../base/clock.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
+import { isSelective } from '../../../api/kube/selectors.ts'
+import {
+  nameKey,
+  textInScope,
+  textOfScope,
+  type CollectionAddress,
+  type ScopeKey,
+} from './address.ts'
+import type { Body } from './body.ts'
+import { heldOf, isChange, type Held, type HeldDocument } from './held.ts'
+import type * as records from './record.ts'
+import { Collection, entryBytes, Scope } from './scope.ts'
+import { isSealed } from './seal.ts'
+import { restoreScope } from './snapshot.ts'
+import * as tombstones from './tombstones.ts'
+import { isAtLeast, isPast, mayFollow, newest, nextVersion } from './versions.ts'
+
+/** Lists in progress follow what changes their collections. */
+export interface Followers {
+  changed(of: CollectionAddress, change: Change): void
+  replacedAt(of: CollectionAddress, version: string): void
+}
+
+export interface Change {
+  readonly key: string
+  readonly version: string
+  readonly isDeleted: boolean
+}
+
+export const documentKey = (of: records.DocumentMark): string => JSON.stringify(of)
+
+/**
+ * All that is stored, but for bodies. `apply` is the only function that changes it, when a record
+ * has been written and when it is read at the next start.
+ */
+export class State {
+  readonly scopes = new Map<string, Scope>()
+  readonly documents = new Map<string, HeldDocument>()
+  /** Of the next body. */
+  nextSerial = 1
+  readonly #followers: Followers | undefined
+
+  constructor(followers?: Followers) {
+    this.#followers = followers
+  }
+
+  scope(key: ScopeKey): Scope | undefined {
+    return this.scopes.get(textOfScope(key))
+  }
+
+  collection(address: CollectionAddress): Collection | undefined {
+    return this.scope(address.scope)?.collections.get(textInScope(address))
+  }
+
+  *collections(): Iterable<Collection> {
+    for (const { collections } of this.scopes.values()) yield* collections.values()
+  }
+
+  get weight(): number {
+    return this.weightOf()
+  }
+
+  /** Bytes of what is stored for an identity, or for all; roughly. */
+  weightOf(identity?: string): number {
+    let weight = 0
+    for (const scope of this.scopes.values())
+      if (identity === undefined || scope.key[0] === identity) weight += scope.weight
+    for (const { document, body } of this.documents.values())
+      if (identity === undefined || document[0] === identity) weight += body.length + entryBytes
+    return weight
+  }
+
+  /**
+   * Changes the state as the record says; `bodies` are those that it refers to, in its order.
+   * Returns the previous state of each object of events, where a collection had one.
+   */
+  apply(record: records.LogRecord, bodies: readonly Body[]): readonly (Held | undefined)[] {
+    for (const { serial } of bodies) this.nextSerial = Math.max(this.nextSerial, serial + 1)
+    switch (record.kind) {
+      case 'apply':
+        return this.#events(record, bodies)
+      case 'list':
+        this.#list(record, bodies)
+        break
+      case 'put':
+        this.#put(record, bodies)
+        break
+      case 'forget':
+        this.#forget(record)
+        break
+      case 'damaged':
+        this.#damaged(record)
+        break
+      case 'document':
+        this.#document(record, bodies[0])
+        break
+      case 'unfit':
+        this.#unfit(record.collection)
+        break
+      case 'evict':
+        this.#evict(record)
+        break
+      case 'drop':
+        this.drop((key) => record.of === 'all' || isSealed(key), record.of === 'all')
+        break
+      case 'scope':
+        this.drop((key) => textOfScope(key) === textOfScope(record.scope), false)
+        this.scopes.set(textOfScope(record.scope), restoreScope(record, bodies))
+        break
+      case 'documents':
+        this.#dropDocuments()
+        for (const [at, [document, mediaType, confirmedAt]] of record.documents.entries())
+          this.#document({ document, mediaType, confirmedAt }, bodies[at])
+        break
+      case 'bodies':
+        break
+    }
+    return []
+  }
+
+  /** Removes scopes, and all documents. */
+  drop(isDropped: (scope: ScopeKey) => boolean, documents: boolean): void {
+    for (const [text, scope] of this.scopes) {
+      if (!isDropped(scope.key)) continue
+      scope.clear()
+      this.scopes.delete(text)
+    }
+    if (documents) this.#dropDocuments()
+  }
+
+  #dropDocuments(which: Iterable<string> = this.documents.keys()): void {
+    for (const key of which) {
+      this.documents.get(key)?.body.release()
+      this.documents.delete(key)
+    }
+  }
+
+  #begun(key: ScopeKey): Scope {
+    const scope = this.scope(key) ?? new Scope(key)
+    this.scopes.set(textOfScope(key), scope)
+    return scope
+  }
+
+  #events(of: records.ApplyRecord, bodies: readonly Body[]): readonly (Held | undefined)[] {
+    const scope = this.scope(of.collection.scope)
+    const found = scope?.collections.get(textInScope(of.collection))
+    const isFollowed = found?.isWhole === true && !isNewer(of.since, found.version)
+    const collection = isFollowed ? found : undefined
+    const displaced: (Held | undefined)[] = []
+    const before = collection?.version ?? ''
+    const versions = [before]
+    for (const [at, type] of of.types.entries()) {
+      const [mark, body] = [of.objects[at], bodies[at]]
+      if (!mark || !body) continue
+      const held = heldOf(mark, body)
+      const key = nameKey(held)
+      const member = collection?.members.get(key)
+      // An event that is not newer came before, of a faster watch.
+      const takes = collection !== undefined && !isPast(held.version, before)
+      displaced.push(takes ? member : undefined)
+      if (takes) {
+        collection.log.add({ type, at: of.confirmedAt, object: held, previous: member })
+        versions.push(held.version)
+      }
+      const isDeleted = type === 'DELETED'
+      // One that a collection has already says nothing new to its list in progress.
+      if (takes || !found?.isWhole)
+        this.#followers?.changed(of.collection, { key, version: held.version, isDeleted })
+      if (!scope) continue
+      const into = takes ? collection : undefined
+      if (isDeleted) deleted(scope, of.collection, held, into)
+      else changed(scope, held, into, member, of.confirmedAt)
+    }
+    if (collection) {
+      const version = newest(before, of.version)
+      // Older events do not tell whether it is still the newest.
+      if (version === of.version) {
+        collection.version = version
+        collection.confirmedAt = of.confirmedAt
+        collection.seenAt = latest(collection.seenAt, of.confirmedAt)
+      }
+      // Events out of order cannot be read from a version on.
+      if (!isAscending(versions)) collection.log.restart(version)
+      else if (versions.length > 1) collection.log.trim(of.confirmedAt)
+    }
+    return displaced
+  }
+
+  #list(of: records.ListRecord, bodies: readonly Body[]): void {
+    const { collection: address, version, listed } = of
+    const scope = this.#begun(address.scope)
+    const text = textInScope(address)
+    const before = scope.collections.get(text)
+    const collection = before ?? new Collection(address)
+    scope.collections.set(text, collection)
+    for (const [namespace, name] of of.removed) {
+      const key = nameKey({ namespace, name })
+      const member = collection.members.get(key)
+      collection.remove(key)
+      removeRecord(scope, key, listed)
+      if (member && isSelective(address) && isAtLeast(listed, member.version))
+        tombstones.unselect(scope, key, nextVersion(member.version))
+      tombstones.unhold(scope, key)
+    }
+    for (const [at, mark] of of.objects.entries()) {
+      const body = bodies[at]
+      if (body) collection.set(heldOf(mark, body))
+    }
+    tombstones.listed(scope, collection, version)
+    if (before && isNewer(before.version, version)) tombstones.resetVersions(scope)
+    const isSame = before?.isWhole === true && of.removed.length === 0 && of.objects.length === 0
+    if (!isSame || !isAtLeast(version, before.version)) collection.log.restart(version)
+    else if (version !== before.version) collection.log.unchanged(before.version, version)
+    collection.gvk = of.gvk
+    collection.version = version
+    collection.extra = of.extra
+    collection.confirmedAt = collection.seenAt = of.confirmedAt
+    collection.isWhole = collection.members.size === of.size
+    collection.hasDamage = false
+    this.#followers?.replacedAt(address, version)
+    for (const [namespace, name, , at] of of.objects)
+      this.#followers?.changed(address, {
+        key: nameKey({ namespace, name }),
+        version: at,
+        isDeleted: false,
+      })
+    for (const [namespace, name] of of.removed)
+      this.#followers?.changed(address, {
+        key: nameKey({ namespace, name }),
+        version,
+        isDeleted: true,
+      })
+  }
+
+  #put(of: records.PutRecord, [body]: readonly Body[]): void {
+    if (!body) return
+    const scope = this.#begun(of.scope)
+    const held = heldOf(of.object, body)
+    const key = nameKey(held)
+    const record = scope.records.get(key)
+    if (of.restored || !record || isChange(held, record.held)) {
+      scope.setRecord({ held, gvk: of.gvk, confirmedAt: of.confirmedAt })
+      // The API server has an older state than collections, or an object that they lack.
+      if (of.restored) scope.tombstones.set(key, '')
+      else if (scope.tombstones.get(key) !== '') tombstones.confirm(scope, key, held.version)
+    } else if (mayFollow(held.version, record.held.version)) record.confirmedAt = of.confirmedAt
+  }
+
+  /**
+   * Members stay: the list is still what an API server sent at its version. A tombstone keeps them
+   * from being found by name.
+   */
+  #forget({ scope: of, object: [namespace, name], below }: records.ForgetRecord): void {
+    const scope = this.scope(of)
+    if (!scope) return
+    const key = nameKey({ namespace, name })
+    if (below === '') {
+      scope.removeRecord(key)
+      tombstones.contradict(scope, key)
+    } else {
+      removeOlderRecord(scope, key, below)
+      tombstones.unselect(scope, key, below)
+    }
+  }
+
+  /** A body cannot be read; a record is about to say so. */
+  markDamaged(of: ScopeKey, { body, ...named }: Held): void {
+    for (const collection of this.scope(of)?.collections.values() ?? [])
+      if (collection.members.get(nameKey(named))?.body === body) collection.hasDamage = true
+  }
+
+  #damaged({ scope: of, object: [namespace, name], serial }: records.DamagedRecord): void {
+    const scope = this.scope(of)
+    if (!scope) return
+    const key = nameKey({ namespace, name })
+    const isOf = (held: Held | undefined): boolean => held?.body.serial === serial
+    if (isOf(scope.records.get(key)?.held)) scope.removeRecord(key)
+    for (const collection of scope.collections.values()) {
+      const { log, members, version } = collection
+      if (log.events.some(({ object, previous }) => isOf(object) || isOf(previous)))
+        log.restart(version)
+      if (!isOf(members.get(key))) continue
+      collection.remove(key)
+      collection.hasDamage = true
+    }
+  }
+
+  #document(of: Omit<HeldDocument, 'body'>, body: Body | undefined): void {
+    if (!body) return
+    const { document, mediaType, confirmedAt } = of
+    const key = documentKey(document)
+    this.documents.get(key)?.body.release()
+    this.documents.set(key, { document, mediaType, confirmedAt, body: body.hold() })
+  }
+
+  #unfit(address: CollectionAddress): void {
+    const collection = this.collection(address)
+    if (!collection) return
+    collection.isWhole = false
+    collection.log.restart(collection.version)
+  }
+
+  #evict({ collections, objects, documents }: records.EvictRecord): void {
+    for (const address of collections) {
+      const text = textInScope(address)
+      const scope = this.scope(address.scope)
+      scope?.collections.get(text)?.clear()
+      scope?.collections.delete(text)
+    }
+    for (const [scope, namespace, name] of objects)
+      this.scope(scope)?.removeRecord(nameKey({ namespace, name }))
+    this.#dropDocuments(documents.map(documentKey))
+    for (const [text, scope] of this.scopes) {
+      tombstones.prune(scope)
+      if (scope.collections.size + scope.records.size === 0) this.scopes.delete(text)
+    }
+  }
+}
+
+/** `into`: the collection that takes the event in. */
+function deleted(
+  scope: Scope,
+  address: CollectionAddress,
+  { version, ...named }: Held,
+  into: Collection | undefined,
+): void {
+  const key = nameKey(named)
+  const member = into?.members.get(key)
+  if (member && mayFollow(version, member.version)) into?.remove(key)
+  if (isSelective(address)) {
+    // A record of this version is of the state that the selector no longer matches.
+    removeOlderRecord(scope, key, version)
+    tombstones.unselect(scope, key, version)
+  } else removeRecord(scope, key, version)
+  tombstones.unhold(scope, key)
+}
+
+function changed(
+  scope: Scope,
+  held: Held,
+  into: Collection | undefined,
+  member: Held | undefined,
+  at: number,
+): void {
+  const key = nameKey(held)
+  const record = scope.records.get(key)
+  const joins = into !== undefined && (!member || isChange(held, member))
+  if (joins || member?.version === held.version) tombstones.confirm(scope, key, held.version)
+  if (joins) into.set(held)
+  // The kind stays.
+  if (record && isChange(held, record.held))
+    scope.setRecord({ held, gvk: record.gvk, confirmedAt: at })
+}
+
+/** Does nothing where the record is newer than `upTo`. */
+function removeRecord(scope: Scope, key: string, upTo: string): void {
+  const record = scope.records.get(key)
+  if (record && mayFollow(upTo, record.held.version)) scope.removeRecord(key)
+}
+
+/** Does nothing where the record is of `version` or newer. */
+function removeOlderRecord(scope: Scope, key: string, version: string): void {
+  const record = scope.records.get(key)
+  if (record && record.held.version !== version) removeRecord(scope, key, version)
+}
+
+const isAscending = (versions: readonly string[]): boolean =>
+  versions.every((version, at) => at === 0 || isNewer(version, versions[at - 1] ?? ''))

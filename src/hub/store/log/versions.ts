@@ -1,0 +1,45 @@
+import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import { compareVersions, isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
+
+/**
+ * Whether a state at version `next` may replace one at `stored`: not if both are decimal and `next`
+ * is older. Versions that do not compare, as aggregated API servers may issue them, leave the
+ * decision to the later write.
+ */
+export function mayFollow(next: string, stored: string): boolean {
+  const [a, b] = [resourceVersion(next), resourceVersion(stored)]
+  return a === undefined || b === undefined || compareVersions(a, b) >= 0
+}
+
+/** Whether they are equal, or both compare and `version` is newer. */
+export const isAtLeast = (version: string, other: string): boolean =>
+  version === other || isNewer(version, other)
+
+/**
+ * Whether a collection at `at` has an event at `version` already; false for versions that do not
+ * compare.
+ */
+export function isPast(version: string, at: string): boolean {
+  const [a, b] = [resourceVersion(version), resourceVersion(at)]
+  return a !== undefined && b !== undefined && compareVersions(a, b) <= 0
+}
+
+/**
+ * The newer version, as a collection's; '' and '0', which no API server issues, do not advance it.
+ */
+export const newest = (stored: string, next: string): string =>
+  next !== '' && next !== '0' && mayFollow(next, stored) ? next : stored
+
+/** The next version, for comparisons only; '' where it does not compare. */
+export const nextVersion = (version: string): string =>
+  resourceVersion(version) === undefined ? '' : String(BigInt(version) + 1n)
+
+/** The newest version of the events; '' for none. */
+export function newestVersionIn(events: readonly WatchEvent[]): string {
+  let version = ''
+  for (const event of events) {
+    if (event.type === 'BOOKMARK') version = newest(version, event.resourceVersion)
+    else if (isObjectEvent(event)) version = newest(version, event.object.resourceVersion)
+  }
+  return version
+}

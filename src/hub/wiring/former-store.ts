@@ -1,0 +1,29 @@
+import { readdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Logger } from 'pino'
+import type { Cloud } from '../upstream/cloud.ts'
+
+/** The database of releases before 0.3.0, which this one does not read. */
+const database = /^objects\.db(-wal|-shm)?$/
+
+/**
+ * Sets the store of a former release aside, once an API server answers from which all can be read
+ * again. Rejects where none does: the node may have nothing else to boot from.
+ */
+export async function setFormerAside(
+  cachePath: string,
+  { cloud, log }: { readonly cloud: Cloud; readonly log: Logger },
+): Promise<void> {
+  const files = readdirSync(cachePath).filter((name) => database.test(name))
+  if (files.length === 0) return
+  await cloud.onlineKnown()
+  if (cloud.online !== true)
+    throw new Error(
+      `${cachePath} has the cache of a release before 0.3.0, which this one cannot read, and no API server answers: start the former release, or this one when there is a link; to begin with an empty cache, move objects.db away`,
+    )
+  for (const name of files) renameSync(join(cachePath, name), join(cachePath, `${name}.former`))
+  log.warn(
+    { aside: join(cachePath, 'objects.db.former') },
+    'the cache of a release before 0.3.0 is set aside, and begins empty',
+  )
+}

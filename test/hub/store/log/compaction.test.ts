@@ -1,0 +1,198 @@
+import t, { type Test } from 'tap'
+import { cpSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
+import {
+  StoreFailure,
+  type CollectionKey,
+  type ObjectStore,
+} from '../../../../src/hub/store/store.ts'
+import {
+  changed,
+  collection,
+  eventsAfter,
+  got,
+  head,
+  json,
+  keyOf,
+  listed,
+  object,
+  pod,
+  replace,
+} from '../../../contracts/object-store.ts'
+import { Random } from '../../../fuzz/random.ts'
+import { logFilesIn, recordsIn } from '../../../kit/log-on-disk.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
+import { until } from '../../../kit/until.ts'
+import { faults, open, pods } from './opened.ts'
+
+t.beforeEach(() => faults.splice(0))
+
+const maxBytes = 4 << 20
+const bytesIn = (directory: string): number =>
+  logFilesIn(join(directory, 'cache')).reduce((sum, file) => sum + statSync(file).size, 0)
+const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
+const settings = { gvr: { group: '', version: 'v1', resource: 'configmaps' } }
+const api = { identity: nodeIdentity, path: '/api', representation: '' }
+
+/** Changes one object until the log has been written anew, several times. */
+async function churn(store: ObjectStore, directory: string, times: number): Promise<void> {
+  const isSnapshot = ({ record }: { record: { kind: string } }): boolean => record.kind === 'scope'
+  let version = 1_000
+  for (let seen = 0; seen < times;) {
+    const before = recordsIn(join(directory, 'cache')).filter(isSnapshot).length
+    await until('a compaction', async () => {
+      for (let i = 0; i < 20; i += 1) {
+        version += 1
+        const bytes = Buffer.alloc(20_000, `a at ${version} `)
+        await store.apply(collection(), [changed('MODIFIED', object('a', version, { bytes }))])
+      }
+      return recordsIn(join(directory, 'cache')).filter(isSnapshot).length !== before
+    })
+    seen += 1
+  }
+}
+
+void t.test('what is in use outlives compactions, and garbage goes', async (t) => {
+  const directory = rootFolder(t)
+  const check = (store: ObjectStore): void => {
+    t.equal(listed(store, collection())?.length, 2)
+    t.strictSame(listed(store, secrets), ['s at 7'])
+    t.strictSame(eventsAfter(store, secrets, 5), [
+      'MODIFIED s at 6 after s at 1',
+      'MODIFIED s at 7 after s at 6',
+    ])
+    t.equal(got(store, keyOf('single', settings)), 'single at 6')
+    t.equal(store.get(keyOf('gone')), undefined)
+    t.equal(String(Buffer.from(store.document(api)!.body)), 'api')
+  }
+  {
+    await using store = await open(directory, { maxBytes })
+    await replace(store, secrets, head(5), [object('s', 1)])
+    await store.apply(secrets, [changed('MODIFIED', object('s', 6))])
+    await store.apply(secrets, [changed('MODIFIED', object('s', 7))])
+    await replace(store, collection(), head(5), [object('a', 1), object('gone', 2)])
+    await store.put(keyOf('single', settings), pod, object('single', 6))
+    await store.forget(keyOf('gone'))
+    await store.putDocument(api, { mediaType: 'text/plain', body: Buffer.from('api') })
+    await churn(store, directory, 4)
+    check(store)
+    t.ok(bytesIn(directory) < maxBytes, `${bytesIn(directory)} bytes`)
+  }
+  await using store = await open(directory, { maxBytes })
+  check(store)
+  t.strictSame(faults, [])
+})
+
+void t.test('a list that is read over a compaction is as it was', async (t) => {
+  const directory = rootFolder(t)
+  await using store = await open(directory, { maxBytes })
+  await replace(store, collection(), head(500), pods(40, 100, 20_000))
+  const batches = store.list(collection())!.batches[Symbol.iterator]()
+  const read = [...(batches.next().value ?? [])]
+  await replace(store, collection(), head(900), [object('a', 800)])
+  await churn(store, directory, 1)
+  for (let next = batches.next(); !next.done; next = batches.next()) read.push(...next.value)
+  t.equal(read.length, 40)
+  t.strictSame(new Set(read.map(({ bytes }) => bytes[0])), new Set([0x31]))
+})
+
+void t.test('a list that is read for too long breaks off, and takes no room', async (t) => {
+  const directory = rootFolder(t)
+  await using store = await open(directory, { maxBytes })
+  await replace(store, collection(), head(500), pods(40, 100, 20_000))
+  const batches = store.list(collection())!.batches[Symbol.iterator]()
+  batches.next()
+  await replace(store, collection(), head(900), [object('a', 800)])
+  await churn(store, directory, 4)
+  t.throws(() => [batches.next(), batches.next(), batches.next()], { code: 'STORE_FAILURE' })
+  t.strictSame(faults, [], 'which is no damage')
+})
+
+void t.test('a list under way outlives a compaction', async (t) => {
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory, { maxBytes })
+    await replace(store, secrets, head(5), [object('s', 1), object('t', 2)])
+    await replace(store, collection(), head(5), [object('a', 1)])
+    await using list = store.replace(secrets)
+    await list.add({ objects: [object('s', 1), object('u', 6)] })
+    await churn(store, directory, 2)
+    await list.commit(head(7))
+  }
+  await using store = await open(directory, { maxBytes })
+  t.strictSame(listed(store, secrets), ['s at 1', 'u at 6'])
+})
+
+/** What is stored, told in one text. */
+const keys: readonly CollectionKey[] = [
+  collection(),
+  collection({ labelSelector: 'app=x' }),
+  secrets,
+  collection({ partition: { identity: tokenHolder('t'), representation: json } }),
+]
+const names = ['a', 'b', 'c', 'd', 'e', 'f']
+
+function contentOf(store: ObjectStore): string {
+  return JSON.stringify(
+    keys.map((key) => [
+      store.version(key),
+      listed(store, key)?.map((text) => text?.slice(0, 20)),
+      names.map((name) => got(store, keyOf(name, key))?.slice(0, 20)),
+      JSON.stringify(eventsAfter(store, key, Number(store.version(key) ?? 1) - 10)),
+    ]),
+  )
+}
+
+/** Random writes of all kinds, with starts from copies of the files as a kill leaves them. */
+async function lives(t: Test, seed: number): Promise<void> {
+  const random = new Random(seed)
+  const directory = rootFolder(t)
+  let version = 10
+  let store = await open(directory, { maxBytes: 1 << 20 })
+  const any = (name = random.of(names)) => {
+    version += 1
+    const size = random.of([10, 500, 9_000])
+    return object(name, version, { bytes: Buffer.alloc(size, `${name} at ${version} `) })
+  }
+  for (let step = 0; step < 400; step += 1) {
+    const key = random.of(keys)
+    const what = random.below(10)
+    try {
+      if (what < 2)
+        await replace(
+          store,
+          key,
+          head(++version),
+          [...new Set([random.of(names), random.of(names)])].map(any),
+        )
+      else if (what < 7)
+        await store.apply(key, [changed(random.once(4) ? 'DELETED' : 'MODIFIED', any())])
+      else if (what === 7) await store.put(keyOf(random.of(names), key), pod, any())
+      else if (what === 8) await store.forget(keyOf(random.of(names), key))
+      else await replace(store, key, head(++version))
+    } catch (cause) {
+      if (!(cause instanceof StoreFailure)) throw cause
+    }
+    if (!random.once(20)) continue
+    const content = contentOf(store)
+    const killed = join(directory, `killed-${step}`)
+    for (const each of ['cache', 'store.key'])
+      cpSync(join(directory, each), join(killed, each), { recursive: true })
+    {
+      await using copy = await open(killed, { maxBytes: 1 << 20 })
+      t.equal(contentOf(copy), content, `seed ${seed}, step ${step}`)
+    }
+    if (!random.once(3)) continue
+    await store[Symbol.asyncDispose]()
+    store = await open(directory, { maxBytes: 1 << 20 })
+    t.equal(contentOf(store), content, `seed ${seed}, step ${step}, opened again`)
+  }
+  await store[Symbol.asyncDispose]()
+}
+
+for (const seed of [1, 2, 3, 4, 5, 6])
+  void t.test(`a store is after a kill what it was before: seed ${seed}`, async (t) => {
+    await lives(t, seed)
+    t.strictSame(faults, [])
+  })

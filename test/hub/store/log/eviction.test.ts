@@ -1,0 +1,251 @@
+import t from 'tap'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import * as resources from '../../../../src/api/kube/resources.ts'
+import type { GVR } from '../../../../src/api/kube/gvk.ts'
+import { nodeIdentity, sharedIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
+import type { CollectionKey, ObjectStore, Partition } from '../../../../src/hub/store/store.ts'
+import { tokenResource } from '../../../../src/hub/store/token-name.ts'
+import {
+  changed,
+  collection,
+  got,
+  head,
+  json,
+  keyOf,
+  listed,
+  object,
+  pod,
+  replace,
+} from '../../../contracts/object-store.ts'
+import { logFilesIn } from '../../../kit/log-on-disk.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
+import { until } from '../../../kit/until.ts'
+import { faults, open, pods } from './opened.ts'
+
+t.beforeEach(() => faults.splice(0))
+
+const maxBytes = 4 << 20
+const gvr = (group: string, resource: string) => ({ group, version: 'v1', resource })
+const ofToken = (hash: string): Partition => ({ identity: tokenHolder(hash), representation: json })
+
+const of = {
+  pods: collection(),
+  secrets: collection({ gvr: gvr('', 'secrets') }),
+  shared: collection({
+    partition: { identity: sharedIdentity, representation: json },
+    gvr: gvr('', 'services'),
+  }),
+  table: collection({
+    partition: { identity: nodeIdentity, representation: 'json;table;v1;Metadata' as typeof json },
+  }),
+  leftOver: collection({ gvr: gvr('apps', 'daemonsets') }),
+  token: collection({ partition: ofToken('x'), gvr: gvr('', 'services') }),
+} satisfies Record<string, CollectionKey>
+type Name = keyof typeof of
+const names = Object.keys(of) as Name[]
+const isNeeded = (name: Name): boolean => ['pods', 'secrets', 'shared'].includes(name)
+const left = (store: ObjectStore): Name[] => names.filter((name) => store.list(of[name]))
+
+const documents = {
+  discovery: { identity: nodeIdentity, path: '/apis/apps/v1?hash=1', representation: '' },
+  openapi: { identity: nodeIdentity, path: '/openapi/v3', representation: '' },
+}
+
+/** Growth that is needed, so that all else has to go for it. Resolves to whether it was taken. */
+async function grow(store: ObjectStore, bytes: number, from = 1_000): Promise<boolean> {
+  const size = 10_000
+  for (let at = 0; at < bytes / size; at += 1) {
+    const name = `grown-${from + at}`
+    const grown = object(name, from + at, { bytes: Buffer.alloc(size) })
+    const taken = await store.put(keyOf(name), pod, grown).then(
+      () => true,
+      () => false,
+    )
+    if (!taken) return false
+  }
+  return true
+}
+
+void t.test('near to its size the least needed goes, and what boots the node never', async (t) => {
+  const directory = rootFolder(t)
+  const kinds = new Set<string>()
+  await using store = await open(directory, { maxBytes, onEvicted: (kind) => kinds.add(kind) })
+  for (const name of names) await replace(store, of[name], head(500), pods(20, 1, 2_000))
+  await store.put(keyOf('own'), pod, object('own', 501))
+  for (const key of Object.values(documents))
+    await store.putDocument(key, { mediaType: 'text/plain', body: Buffer.alloc(2_000) })
+  await grow(store, 1 << 20)
+  t.strictSame(left(store), names, 'as long as there is room nothing goes')
+  t.notOk(await grow(store, 2 * maxBytes, 5_000), 'what no room can be made for is refused')
+  t.strictSame(left(store), names.filter(isNeeded))
+  t.strictSame([...kinds], ['old'])
+  t.ok(store.document(documents.discovery))
+  t.notOk(store.document(documents.openapi))
+  t.equal(got(store, keyOf('own')), 'own at 501')
+  for (const name of ['pods', 'secrets', 'shared'] as const)
+    t.equal(listed(store, of[name])?.length, 20)
+  t.ok(faults.includes('write'))
+  const size = logFilesIn(join(directory, 'cache')).reduce(
+    (sum, each) => sum + statSync(each).size,
+    0,
+  )
+  t.ok(size < 1.1 * maxBytes, `${size} bytes`)
+})
+
+void t.test('nothing that the boot verdict asks for goes, in whatever version', async (t) => {
+  await using store = await open(rootFolder(t), { maxBytes })
+  const older = resources.olderResourceClaimVersions.map((version) => ({
+    ...resources.resourceClaims,
+    version,
+  }))
+  const { endpointSlices, customResourceDefinitions, ...askedByName } = resources
+  const all = Object.values(askedByName).filter(
+    (each): each is GVR => typeof each === 'object' && 'resource' in each,
+  )
+  const asked = [...all, ...older, tokenResource, gvr('coordination.k8s.io', 'leases')]
+  const others = [
+    gvr('', 'events'),
+    gvr('apps', 'secrets'),
+    gvr('', 'endpoints'),
+    endpointSlices,
+    customResourceDefinitions,
+  ]
+  for (const each of [...asked, ...others]) {
+    await replace(store, collection({ gvr: each }), head(500), pods(3, 1, 1_000))
+    await store.put(keyOf('own', { gvr: each }), pod, object('own', 501))
+  }
+  t.notOk(await grow(store, 2 * maxBytes, 5_000))
+  for (const each of asked) {
+    const name = `${each.resource}.${each.group}/${each.version}`
+    t.equal(listed(store, collection({ gvr: each }))?.length, 3, name)
+    t.equal(got(store, keyOf('own', { gvr: each })), 'own at 501', name)
+  }
+  for (const each of others) t.equal(store.list(collection({ gvr: each })), undefined)
+})
+
+const secret = (name: string): CollectionKey =>
+  collection({
+    gvr: resources.secrets,
+    namespace: 'default',
+    fieldSelector: `metadata.name=${name}`,
+  })
+const claim = (name: string) => keyOf(name, { gvr: resources.volumeClaims })
+const numbered = (name: string, count: number): string[] =>
+  Array.from({ length: count }, (_, at) => `${name}-${String(at).padStart(3, '0')}`)
+
+void t.test('objects that no pod refers to go last, and only where that is known', async (t) => {
+  const kinds = new Set<string>()
+  const [present, gone] = [numbered('present', 10), numbered('gone', 60)]
+  let isKnown = false
+  await using store = await open(rootFolder(t), {
+    maxBytes,
+    onEvicted: (kind) => kinds.add(kind),
+    referencedObjects: () =>
+      isKnown
+        ? present.flatMap((name) => [
+            { gvr: resources.secrets, namespace: 'default', name },
+            { gvr: resources.volumeClaims, namespace: 'default', name },
+          ])
+        : undefined,
+  })
+  await replace(store, of.leftOver, head(500), pods(20, 1, 2_000))
+  for (const name of [...present, ...gone]) {
+    const held = object(name, 100, { bytes: Buffer.alloc(10_000) })
+    await replace(store, secret(name), head(500), [held])
+    await store.put(claim(name), pod, held)
+  }
+  const followed = (of: readonly string[]): string[] =>
+    of.filter((name) => store.list(secret(name)))
+  const kept = (of: readonly string[]): string[] => of.filter((name) => store.get(claim(name)))
+  t.notOk(await grow(store, 2 * maxBytes))
+  t.strictSame([followed(gone), kept(gone)], [gone, gone], 'while it is not known')
+  t.strictSame([...kinds], ['old'])
+  isKnown = true
+  // A full store is given a rest between two tries.
+  await until('what is gone to go', async () => {
+    t.notOk(await grow(store, 2 * maxBytes, 50_000))
+    return followed(gone).length + kept(gone).length === 0
+  })
+  t.strictSame([followed(present), kept(present)], [present, present])
+  t.ok(kinds.has('gone'))
+})
+
+void t.test('an evicted collection is never seen in part, nor is a list built on it', async (t) => {
+  await using store = await open(rootFolder(t), { maxBytes })
+  await replace(store, of.leftOver, head(5_000), pods(900, 1, 1_000))
+  await using incoming = store.replace(of.leftOver)
+  await incoming.add({ objects: pods(900, 1, 1_000) })
+  await grow(store, 0.55 * maxBytes)
+  await until('it to go', () => !store.list(of.leftOver))
+  t.equal(store.list(of.leftOver), undefined)
+  await t.rejects(incoming.commit(head(5_001)), { code: 'STORE_FAILURE' })
+  t.equal(store.list(of.leftOver), undefined)
+  await replace(store, of.leftOver, head(5_002), [object('a', 1)])
+  t.strictSame(listed(store, of.leftOver), ['a at 1'])
+})
+
+/** A quarter of what the stores below may take. */
+const quota = 1 << 20
+const large = (name: string, version = 1, size = 100_000) =>
+  object(name, version, { bytes: Buffer.alloc(size, name) })
+
+void t.test('a caller beyond its quota loses its oldest records, and others nothing', async (t) => {
+  const evicted = new Set<string>()
+  const directory = rootFolder(t)
+  const others = [ofToken('other'), { identity: nodeIdentity, representation: json }]
+  const flooding = ofToken('flooding')
+  const options = {
+    maxBytes,
+    onEvicted: (kind: string, _count: number, whose?: string) => evicted.add(`${kind} ${whose}`),
+  }
+  const hasAll = (store: ObjectStore): boolean =>
+    others.every((partition) => listed(store, collection({ partition }))?.length === 5)
+  const listOf = (at: number) => collection({ partition: flooding, labelSelector: `app=${at}` })
+  {
+    await using store = await open(directory, options)
+    for (const partition of others)
+      await replace(store, collection({ partition }), head(500), pods(5, 1, 20_000))
+    const names = numbered('o', 40)
+    const kept = () => names.filter((name) => got(store, keyOf(name, { partition: flooding })))
+    for (const [at, name] of names.entries()) {
+      await store.put(keyOf(name, { partition: flooding }), pod, large(name))
+      await until('what is over the quota to go', () => kept().length <= quota / 100_000)
+      t.ok(kept().includes(name), `${name}, the newest of ${at + 1}`)
+    }
+    t.ok(kept().length >= 8, 'no more goes than an eighth of the quota')
+    for (let at = 0; at < 12; at += 1) {
+      await replace(store, listOf(at), head(100), [large('watched', 1, 50_000)])
+      await store.apply(listOf(at), [changed('MODIFIED', large('watched', 101, 50_000))])
+    }
+    await until('objects to make room for lists', () => kept().length === 0)
+    for (let at = 0; at < 400; at += 1) await replace(store, listOf(100 + at), head(5))
+    await until('lists to count by number, too', () => !store.list(listOf(100)))
+    t.ok(store.list(listOf(499)))
+    t.ok(hasAll(store))
+  }
+  t.strictSame([...evicted], [`quota ${flooding.identity}`])
+  t.strictSame(faults, [])
+  await using store = await open(directory, options)
+  t.ok(hasAll(store))
+  t.ok(store.list(listOf(499)))
+})
+
+void t.test('lists on their way take no more than a quota', async (t) => {
+  await using store = await open(rootFolder(t), { maxBytes })
+  const begin = async (at: number) => {
+    const key = collection({ partition: ofToken('flooding'), labelSelector: `app=${at}` })
+    const replacement = store.replace(key)
+    await replacement.add({ objects: pods(1_000, 1 + 1_000 * at, 100) })
+    return replacement
+  }
+  const begun = await Promise.allSettled([0, 1, 2, 3, 4, 5].map(begin))
+  t.strictSame(
+    begun.map(({ status }) => status),
+    ['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected', 'rejected'],
+  )
+  for (const each of begun) if (each.status === 'fulfilled') await each.value[Symbol.asyncDispose]()
+  await using next = await begin(6)
+  await next.commit(head(9_000))
+  t.strictSame(faults, [], 'which is nothing wrong with the store')
+})

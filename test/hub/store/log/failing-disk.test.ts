@@ -1,0 +1,239 @@
+import t, { type Test } from 'tap'
+import { mkdirSync, cpSync } from 'node:fs'
+import { join } from 'node:path'
+import { keepProcessAlive } from '../../../../src/base/clock.ts'
+import { Segment } from '../../../../src/hub/store/log/segment.ts'
+import type { ObjectStore } from '../../../../src/hub/store/store.ts'
+import {
+  changed,
+  collection,
+  eventsAfter,
+  got,
+  head,
+  keyOf,
+  listed,
+  object,
+  pod,
+  replace,
+} from '../../../contracts/object-store.ts'
+import { noDisk, smallDisk } from '../../../kit/disk.ts'
+import { refusingDisk } from '../../../kit/log-on-disk.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
+import { faults, open, pods } from './opened.ts'
+
+const skip = noDisk()
+const other = collection({ labelSelector: 'app=x' })
+
+t.beforeEach(() => faults.splice(0))
+
+async function fillStore(store: ObjectStore): Promise<void> {
+  await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
+  await store.put(keyOf('single'), pod, object('single', 6))
+}
+
+function readable(t: Test, store: ObjectStore): void {
+  t.strictSame(listed(store, collection()), ['a at 1', 'b at 2'])
+  t.equal(got(store, keyOf('single')), 'single at 6')
+  t.equal(store.get(keyOf('never')), 'absent')
+}
+
+/** Keeps the process alive: nothing of a store that waits for its disk does. */
+function recovery(t: Test): { recovered: Promise<void>; onRecovered: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const alive = keepProcessAlive()
+  t.teardown(() => alive[Symbol.dispose]())
+  return { recovered: promise, onRecovered: resolve }
+}
+
+void t.test('a refused write changes nothing, and leaves its collection unfit', async (t) => {
+  const directory = rootFolder(t)
+  await using store = await open(directory)
+  await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
+  await replace(store, other, head(5), [object('a', 1)])
+  {
+    using _ = refusingDisk()
+    const refused = store.apply(collection(), [changed('MODIFIED', object('a', 6))])
+    await t.rejects(refused, { code: 'STORE_FAILURE' })
+  }
+  t.equal(store.list(collection()), undefined)
+  t.equal(store.incompleteCollections, 1)
+  t.equal(store.get(keyOf('never')), undefined, 'an unfit collection knows no absence')
+  t.equal(store.get(keyOf('b')), undefined, 'nor what it held')
+  t.strictSame(listed(store, other), ['a at 1'], 'others go on')
+  await store.apply(collection(), [changed('MODIFIED', object('a', 9))])
+  t.equal(store.list(collection()), undefined, 'events do not make it fit again')
+  await replace(store, collection(), head(10), [object('a', 9), object('b', 2)])
+  t.strictSame(listed(store, collection()), ['a at 9', 'b at 2'])
+  for (const since of [5, 6, 9]) t.equal(eventsAfter(store, collection(), since), 'expired')
+  t.equal(store.incompleteCollections, 0)
+  t.strictSame(faults, ['write'])
+})
+
+void t.test('a collection that missed a write is not served after a restart', async (t) => {
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory)
+    await replace(store, collection(), head(5), [object('a', 1)])
+    {
+      using _ = refusingDisk()
+      await t.rejects(store.apply(collection(), [changed('DELETED', object('a', 6))]))
+    }
+    await store.put(keyOf('w'), pod, object('w', 8))
+  }
+  await using store = await open(directory)
+  t.equal(store.list(collection()), undefined)
+  t.equal(store.get(keyOf('a')), undefined)
+  t.equal(got(store, keyOf('w')), 'w at 8')
+})
+
+void t.test('a list that cannot be written is not committed in part', async (t) => {
+  await using store = await open(rootFolder(t))
+  await replace(store, collection(), head(5), [object('a', 1)])
+  {
+    await using list = store.replace(collection())
+    await list.add({ objects: [object('a', 6)] })
+    {
+      using _ = refusingDisk()
+      await list.add({ objects: [object('b', 7)] }).catch(() => undefined)
+      await store.put(keyOf('c'), pod, object('c', 1)).catch(() => undefined)
+    }
+    await t.rejects(list.commit(head(8)), { code: 'STORE_FAILURE' })
+  }
+  t.equal(store.list(collection()), undefined)
+  await replace(store, collection(), head(8), [object('a', 6), object('b', 7)])
+  t.strictSame(listed(store, collection()), ['a at 6', 'b at 7'])
+})
+
+void t.test('a list under way does not hide what was missed meanwhile', async (t) => {
+  await using store = await open(rootFolder(t))
+  await replace(store, collection(), head(5), [object('a', 1)])
+  await using list = store.replace(collection())
+  await list.add({ objects: [object('a', 1)] })
+  {
+    using _ = refusingDisk()
+    await t.rejects(store.apply(collection(), [changed('DELETED', object('a', 7))]))
+  }
+  await t.rejects(list.commit(head(6)), { code: 'STORE_FAILURE' })
+  t.equal(store.list(collection()), undefined)
+})
+
+void t.test('a disk that recovers is found without a write', async (t) => {
+  const { recovered, onRecovered } = recovery(t)
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory, { onRecovered })
+    await replace(store, collection(), head(5), [object('a', 1)])
+    {
+      using _ = refusingDisk()
+      await t.rejects(store.apply(collection(), [changed('DELETED', object('a', 6))]))
+    }
+    await recovered
+  }
+  await using store = await open(directory)
+  t.equal(store.list(collection()), undefined, 'and the missed write is recorded')
+})
+
+void t.test('what a failed sync may have lost is written anew', async (t) => {
+  const { recovered, onRecovered } = recovery(t)
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory, { onRecovered })
+    await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
+    const sync = Reflect.get(Segment.prototype, 'sync') as Segment['sync']
+    Segment.prototype.sync = () => Promise.reject(new Error('EIO'))
+    await t.rejects(store.apply(collection(), [changed('DELETED', object('b', 6))]))
+    Segment.prototype.sync = sync
+    await store.put(keyOf('c'), pod, object('c', 7))
+    await recovered
+    await replace(store, collection(), head(8), [object('a', 1)])
+  }
+  await using store = await open(directory)
+  t.strictSame(listed(store, collection()), ['a at 1'])
+  t.equal(got(store, keyOf('c')), 'absent', 'which the newer list lacks')
+  t.notOk(faults.includes('damaged'))
+})
+
+void t.test('an event does not wait for a slow sync', async (t) => {
+  await using store = await open(rootFolder(t))
+  await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
+  const sync = Reflect.get(Segment.prototype, 'sync') as Segment['sync']
+  t.teardown(() => (Segment.prototype.sync = sync))
+  const slow = Promise.withResolvers<void>()
+  Segment.prototype.sync = async function (this: Segment) {
+    await slow.promise
+    return sync.call(this)
+  }
+  let isDurable = false
+  const deletion = store
+    .apply(collection(), [changed('DELETED', object('b', 6))])
+    .then(() => (isDurable = true))
+  await store.apply(collection(), [changed('MODIFIED', object('a', 7))])
+  await store.apply(collection(), [changed('MODIFIED', object('a', 8))])
+  t.notOk(isDurable, 'a deletion does')
+  slow.resolve()
+  await deletion
+  t.strictSame(listed(store, collection()), ['a at 8'])
+})
+
+const key = { sealingKey: Buffer.alloc(32, 1) }
+
+void t.test(
+  'on a read-only disk what is there is served, and written later',
+  { skip },
+  async (t) => {
+    const disk = smallDisk(t, 8)
+    const elsewhere = rootFolder(t)
+    mkdirSync(join(disk.path, 'cache'), { mode: 0o700 })
+    {
+      await using store = await open(elsewhere, key)
+      await fillStore(store)
+    }
+    cpSync(join(elsewhere, 'cache'), join(disk.path, 'cache'), { recursive: true })
+    disk.readOnly()
+    const { recovered, onRecovered } = recovery(t)
+    await using store = await open(disk.path, { ...key, onRecovered })
+    readable(t, store)
+    await t.rejects(store.put(keyOf('c'), pod, object('c', 9)), { code: 'STORE_FAILURE' })
+    await t.rejects(replace(store, collection(), head(7), [object('a', 7)]), {
+      code: 'STORE_FAILURE',
+    })
+    disk.writable()
+    await recovered
+    t.equal(got(store, keyOf('single')), 'single at 6')
+    t.equal(store.list(collection()), undefined, 'it missed a list')
+    await replace(store, collection(), head(8), [object('a', 8)])
+    t.strictSame(listed(store, collection()), ['a at 8'])
+    t.notOk(faults.includes('set-aside'))
+  },
+)
+
+void t.test('a disk that is full at the start or later is survived', { skip }, async (t) => {
+  const disk = smallDisk(t, 4)
+  {
+    await using store = await open(disk.path, key)
+    await fillStore(store)
+  }
+  disk.fill()
+  const { recovered, onRecovered } = recovery(t)
+  await using store = await open(disk.path, { ...key, onRecovered })
+  readable(t, store)
+  await t.rejects(replace(store, other, head(900), pods(100, 100, 50_000)))
+  readable(t, store)
+  disk.empty()
+  await recovered
+  readable(t, store)
+  await replace(store, collection(), head(7), [object('a', 7)])
+  t.strictSame(listed(store, collection()), ['a at 7'])
+})
+
+void t.test('a store starts empty on a disk that takes no writes', { skip }, async (t) => {
+  const disk = smallDisk(t, 4)
+  disk.readOnly()
+  const { recovered, onRecovered } = recovery(t)
+  await using store = await open(disk.path, { ...key, onRecovered })
+  t.equal(store.list(collection()), undefined)
+  disk.writable()
+  await recovered
+  await fillStore(store)
+  readable(t, store)
+})

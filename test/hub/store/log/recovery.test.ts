@@ -1,0 +1,292 @@
+import t, { type Test } from 'tap'
+import { cpSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { nodeIdentity } from '../../../../src/api/request/identity.ts'
+import { StoreFailure, type ObjectStore } from '../../../../src/hub/store/store.ts'
+import {
+  bookmark,
+  changed,
+  collection,
+  eventsAfter,
+  got,
+  head,
+  keyOf,
+  listed,
+  object,
+  pod,
+  replace,
+} from '../../../contracts/object-store.ts'
+import { damageBodies, flip, laterLog, logFilesIn, recordsIn } from '../../../kit/log-on-disk.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
+import { until } from '../../../kit/until.ts'
+import { faults, open } from './opened.ts'
+
+t.beforeEach(() => faults.splice(0))
+
+const api = { identity: nodeIdentity, path: '/api', representation: '' }
+const selected = collection({ labelSelector: 'app=x' })
+const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
+const keys = [collection(), selected, secrets]
+
+/** What a store holds, as far as it can be told. */
+function stateOf(store: ObjectStore): string {
+  const told = (read: () => unknown): unknown => {
+    try {
+      return read()
+    } catch (cause) {
+      if (cause instanceof StoreFailure) return 'broken off'
+      throw cause
+    }
+  }
+  return JSON.stringify([
+    ...keys.map((key) => [store.version(key), told(() => listed(store, key))]),
+    ...keys.map((key) => told(() => eventsAfter(store, key, 5))),
+    ...['a', 'b', 'c', 'single'].map((name) => got(store, keyOf(name))),
+    store.document(api) && String(Buffer.from(store.document(api)!.body)),
+  ])
+}
+
+/** Each step changes something that `stateOf` tells. */
+const steps: readonly ((store: ObjectStore) => Promise<unknown>)[] = [
+  (store) => replace(store, collection(), head(5), [object('a', 1), object('b', 2)]),
+  (store) => store.put(keyOf('single'), pod, object('single', 6)),
+  (store) => store.apply(collection(), [changed('MODIFIED', object('a', 7)), bookmark(8)]),
+  (store) => replace(store, selected, head(9), [object('a', 7)]),
+  (store) => store.apply(collection(), [changed('DELETED', object('b', 10))]),
+  (store) => store.putDocument(api, { mediaType: 'text/plain', body: Buffer.from('api') }),
+  (store) => replace(store, secrets, head(11), [object('s', 3), object('t', 4)]),
+  (store) => store.apply(secrets, [changed('MODIFIED', object('s', 12))]),
+  (store) => store.apply(collection(), [changed('ADDED', object('c', 13))]),
+  (store) => store.forget(keyOf('a')),
+  (store) => replace(store, collection(), head(15), [object('a', 14), object('d', 15)]),
+  (store) => store.apply(selected, [changed('MODIFIED', object('a', 14))], { since: '9' }),
+]
+
+/** A log of all steps, and the states after each; synced only where that is promised. */
+async function written(t: Test): Promise<{ folder: string; states: readonly string[] }> {
+  const folder = rootFolder(t)
+  const store = await open(folder, { syncWithinMs: 1e9 })
+  const states = [stateOf(store)]
+  for (const step of steps) {
+    await step(store)
+    states.push(stateOf(store))
+  }
+  t.equal(new Set(states).size, steps.length + 1, 'each step shows')
+  const copy = join(folder, 'killed')
+  cpSync(join(folder, 'cache'), join(copy, 'cache'), { recursive: true })
+  cpSync(join(folder, 'store.key'), join(copy, 'store.key'))
+  await store[Symbol.asyncDispose]()
+  return { folder: copy, states }
+}
+
+async function withCopy<T>(
+  folder: string,
+  name: string,
+  change: (cache: string) => void,
+  look: (store: ObjectStore) => Promise<T> | T,
+): Promise<T> {
+  const copy = join(folder, name)
+  mkdirSync(copy)
+  for (const each of ['cache', 'store.key'])
+    cpSync(join(folder, each), join(copy, each), { recursive: true })
+  change(join(copy, 'cache'))
+  await using store = await open(copy)
+  return await look(store)
+}
+
+void t.test('wherever a crash cuts the log, what was written before is there', async (t) => {
+  const { folder, states } = await written(t)
+  const records = recordsIn(join(folder, 'cache'))
+  const [file = ''] = logFilesIn(join(folder, 'cache'))
+  const name = file.slice(file.lastIndexOf('/') + 1)
+  const cuts = records.flatMap(({ begin, bodiesAt, end }) => [
+    begin,
+    begin + 1,
+    begin + 36,
+    bodiesAt,
+    Math.floor((begin + end) / 2),
+    end - 1,
+  ])
+  let last = 0
+  for (const at of [...new Set(cuts)].toSorted((a, b) => a - b)) {
+    const cut = (cache: string): void => truncateSync(join(cache, name), at)
+    const state = await withCopy(folder, `cut-${at}`, cut, stateOf)
+    const found = states.indexOf(state)
+    t.ok(found >= last, `at ${at}: state ${found} after ${last}`)
+    last = Math.max(last, found)
+  }
+  const whole = await withCopy(folder, 'whole', () => undefined, stateOf)
+  t.equal(states.indexOf(whole), states.length - 1)
+  t.strictSame(faults, [])
+})
+
+void t.test('bytes that a power cut has left as zeros end the log', async (t) => {
+  const { folder, states } = await written(t)
+  const records = recordsIn(join(folder, 'cache'))
+  const last = records.at(-1)!
+  // After the last deletion, which was synced, nothing has been.
+  for (const [at, length] of [
+    [last.begin, last.end - last.begin],
+    [last.bodiesAt, last.end - last.bodiesAt],
+    [last.begin + 40, 10],
+  ] as const) {
+    const zero = (cache: string): void => {
+      const [file = ''] = logFilesIn(cache)
+      const bytes = readFileSync(file)
+      bytes.fill(0, at, at + length)
+      writeFileSync(file, bytes)
+    }
+    const state = await withCopy(folder, `zeros-${at}-${length}`, zero, stateOf)
+    t.equal(states.indexOf(state), states.length - 2)
+  }
+  t.strictSame(faults, [])
+})
+
+void t.test('after a cut the log goes on, and what was cut stays away', async (t) => {
+  const { folder } = await written(t)
+  const last = recordsIn(join(folder, 'cache')).at(-1)!
+  const state = await withCopy(
+    folder,
+    'again',
+    (cache) => truncateSync(logFilesIn(cache)[0]!, last.end - 1),
+    async (store) => {
+      await store.put(keyOf('single'), pod, object('single', 99))
+      return stateOf(store)
+    },
+  )
+  await using store = await open(join(folder, 'again'))
+  t.equal(stateOf(store), state)
+  t.equal(got(store, keyOf('single')), 'single at 99')
+})
+
+void t.test('whichever bit flips, a store serves nothing that is wrong', async (t) => {
+  const { folder, states } = await written(t)
+  // A regular end: all was on the disk.
+  await (await open(folder))[Symbol.asyncDispose]()
+  const files = logFilesIn(join(folder, 'cache'))
+  const told = states.map((state) => JSON.parse(state) as unknown[])
+  const isTold = (part: unknown, at: number): boolean =>
+    told.some((state) => JSON.stringify(state[at]) === JSON.stringify(part))
+  /** Lists may lack damaged objects, and say so; the others are as they were. */
+  const isPart = (part: unknown, at: number): boolean =>
+    Array.isArray(part) &&
+    told.some((state) => {
+      const [version, names] = (state[at] ?? []) as [unknown, unknown[] | undefined]
+      const [found, objects] = part as [unknown, unknown[] | undefined]
+      return (
+        version === found &&
+        Array.isArray(objects) &&
+        objects.every((each) => names?.includes(each))
+      )
+    })
+  let flips = 0
+  for (const file of files) {
+    const { length } = readFileSync(file)
+    for (let at = 0; at < length; at += 23) {
+      const name = file.slice(file.lastIndexOf('/') + 1)
+      const change = (cache: string): void => flip(join(cache, name), at, 1 << (flips % 8))
+      const state = await withCopy(folder, `flip-${flips}`, change, stateOf)
+      const parts = JSON.parse(state) as unknown[]
+      for (const [part, found] of parts.entries()) {
+        const isUnknown = found === null || found === 'expired' || found === 'absent'
+        if (!isUnknown && !isTold(found, part) && !(part < keys.length && isPart(found, part)))
+          t.fail(`${name} at ${at}: ${JSON.stringify(found)}`)
+      }
+      flips += 1
+    }
+  }
+  t.ok(flips > 100, `${flips} flips`)
+  t.notOk(faults.includes('maintenance'))
+})
+
+void t.test('a damaged record makes its resource unknown, and others stay', async (t) => {
+  const { folder } = await written(t)
+  await (await open(folder))[Symbol.asyncDispose]()
+  const event = recordsIn(join(folder, 'cache')).find(
+    ({ record }) => record.kind === 'apply' && record.collection.scope[4] === 'secrets',
+  )!
+  const look = async (store: ObjectStore): Promise<unknown> => {
+    t.equal(store.list(secrets), undefined)
+    t.strictSame(listed(store, collection()), ['a at 14', 'd at 15'])
+    await replace(store, secrets, head(20), [object('s', 19)])
+    const cache = join(folder, 'damaged', 'cache')
+    const file = event.file.replace(join(folder, 'cache'), cache)
+    await until('the log to be written anew', () => !logFilesIn(cache).includes(file))
+    return listed(store, secrets)
+  }
+  const change = (cache: string): void =>
+    flip(event.file.replace(join(folder, 'cache'), cache), event.begin + 40)
+  t.strictSame(await withCopy(folder, 'damaged', change, look), ['s at 19'])
+  t.strictSame(faults, ['damaged'], 'reported once')
+  await using store = await open(join(folder, 'damaged'))
+  t.strictSame(listed(store, secrets), ['s at 19'])
+  t.strictSame(faults, ['damaged'], 'and written anew')
+})
+
+void t.test('a damaged body is left out, reported once, and healed by the next list', async (t) => {
+  const directory = rootFolder(t)
+  const all = [object('a', 1), object('b', 2), object('c', 3)]
+  {
+    await using store = await open(directory)
+    await replace(store, collection(), head(5), all)
+  }
+  damageBodies(join(directory, 'cache'), 'b')
+  {
+    await using store = await open(directory)
+    t.strictSame(listed(store, collection()), ['a at 1', 'c at 3'])
+    t.equal(store.list(collection())?.isWhole(), false)
+    t.equal(store.get(keyOf('b')), undefined, 'damaged is not absent')
+    t.equal(store.get(keyOf('never')), undefined, 'nor does a list with a hole say what is absent')
+    await store.apply(collection(), [bookmark(6)])
+  }
+  t.strictSame(faults.splice(0), ['damaged'], 'reported once')
+  await using store = await open(directory)
+  t.equal(store.get(keyOf('b')), undefined, 'across a restart, too')
+  t.strictSame(listed(store, collection()), ['a at 1', 'c at 3'])
+  await replace(store, collection(), head(6), all)
+  t.strictSame(listed(store, collection()), ['a at 1', 'b at 2', 'c at 3'])
+  t.equal(store.get(keyOf('never')), 'absent')
+})
+
+void t.test('an event log with a damaged body is not read', async (t) => {
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory)
+    await replace(store, collection(), head(5), [object('a', 1)])
+    await store.apply(collection(), [changed('MODIFIED', object('a', 6))])
+    await store.apply(collection(), [changed('ADDED', object('z', 7))])
+  }
+  damageBodies(join(directory, 'cache'), 'z')
+  await using store = await open(directory)
+  t.equal(eventsAfter(store, collection(), 5), 'expired')
+  await store.apply(collection(), [bookmark(10), changed('MODIFIED', object('a', 11))])
+  t.equal(eventsAfter(store, collection(), 5), 'expired')
+  t.strictSame(eventsAfter(store, collection(), 10), ['MODIFIED a at 11 after a at 6'])
+})
+
+void t.test('files that are no log are set aside, and a new one begun', async (t) => {
+  const directory = t.testdir({ cache: { '0000000001.log': 'no log'.repeat(1000) } })
+  await using store = await open(directory)
+  t.strictSame(faults, ['set-aside'])
+  await replace(store, collection(), head(5), [object('a', 1)])
+  t.strictSame(listed(store, collection()), ['a at 1'])
+  t.strictSame(readdirSync(join(directory, 'cache', 'unusable')), ['0000000001.log'])
+})
+
+void t.test('a log of a later release is refused, and left as it is', async (t) => {
+  const directory = t.testdir({ cache: {} })
+  laterLog(join(directory, 'cache'))
+  const bytes = readFileSync(join(directory, 'cache', '0000000001.log'))
+  for (const time of ['once', 'and again'])
+    await t.rejects(
+      open(directory),
+      { message: /by a later release: .*format 1000.*up to 1/ },
+      time,
+    )
+  t.strictSame(readFileSync(join(directory, 'cache', '0000000001.log')), bytes)
+  t.strictSame(faults, [])
+})
+
+void t.test('opening fails where nothing can be written', async (t) => {
+  await t.rejects(open(t.testdir({ cache: 'a file' })), { code: 'STORE_FAILURE' })
+})

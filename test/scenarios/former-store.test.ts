@@ -1,0 +1,38 @@
+import t, { type Test } from 'tap'
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { podsOfNode, startCloud } from '../kit/cloud.ts'
+import { startTestHub } from '../kit/hub.ts'
+import { logFilesIn } from '../kit/log-on-disk.ts'
+
+/** A hub that was stopped, with the cache of a former release in its folder. */
+async function stoppedHub(t: Test) {
+  const cloud = await startCloud(t)
+  cloud.addPods('a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const { cachePath } = hub.config
+  await hub.stop()
+  for (const file of logFilesIn(cachePath)) rmSync(file)
+  for (const name of ['objects.db', 'objects.db-wal']) writeFileSync(join(cachePath, name), name)
+  return {
+    cloud,
+    hub,
+    names: () => readdirSync(cachePath).filter((name) => name.startsWith('objects')),
+  }
+}
+
+void t.test('a cache of 0.2.0 is set aside where an API server answers', async (t) => {
+  const { hub, names } = await stoppedHub(t)
+  await hub.start()
+  t.match(hub.lines.join(''), 'the cache of a release before 0.3.0 is set aside')
+  t.strictSame(names(), ['objects.db-wal.former', 'objects.db.former'])
+  t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/a'])
+})
+
+void t.test('where none answers it is left, and the start refused', async (t) => {
+  const { cloud, hub, names } = await stoppedHub(t)
+  await cloud.unplug()
+  await t.rejects(hub.start(), { message: /release before 0\.3\.0.*start the former release/ })
+  t.strictSame(names(), ['objects.db', 'objects.db-wal'])
+})
