@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { turn } from '../../src/base/clock.ts'
+import { keepProcessAlive, turn } from '../../src/base/clock.ts'
 import { RecentLines } from '../../src/base/recent-lines.ts'
 import { alsoTo, createLog, recentLogBounds } from '../../src/cli/log.ts'
 import type { HubConfig } from '../../src/config/config.ts'
@@ -94,6 +94,8 @@ export class TestHub {
   async stop(): Promise<void> {
     const hub = this.#hub
     this.#hub = undefined
+    // A stop may wait for a timer, once nothing else keeps the process alive.
+    using _alive = keepProcessAlive()
     await hub?.[Symbol.asyncDispose]()
   }
 

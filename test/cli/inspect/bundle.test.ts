@@ -112,7 +112,7 @@ void t.test('a bundle has every report during an outage, and no secret', async (
   t.ok(jsonNames(contents).length > 8)
   t.match(contents.get('metrics.txt'), /^process_open_fds \d/m)
   t.match(contents.get('inspect/config.txt'), /^join-token +\[redacted\]/m)
-  t.match(contents.get('disk.txt'), /objects\.db +100600 +\d/)
+  t.match(contents.get('disk.txt'), /0000000001\.log +100600 +\d/)
   t.match(contents.get('check-config.txt'), /exit code \d/)
   t.equal(contents.get('missing.txt'), 'nothing\n')
 
