@@ -115,6 +115,8 @@ export class LogWriter {
     } catch (cause) {
       segment.close()
       folder.remove(segment)
+      // Its head may be on the disk for all that: what the one before gets now would not count.
+      this.#giveUp()
       throw cause
     }
     this.work.bytes += head.length
