@@ -20,8 +20,8 @@ interface Surroundings {
 interface Cut {
   readonly name: string
   /**
-   * The API server forgets what happened before: it answers older versions with 410, and clients
-   * list anew, as they would without a hub.
+   * What answers has forgotten what happened before: an API server answers older versions with 410,
+   * a hub that was restarted those of clients for which a filter acts. Each lists once.
    */
   readonly forgets?: true
   befall(surroundings: Surroundings): Promise<void>
@@ -47,6 +47,7 @@ const cuts: readonly Cut[] = [
   },
   {
     name: 'the hub killed',
+    forgets: true,
     befall: async ({ hub, churn }) => {
       await hub.daemon.kill()
       await churn.round()
@@ -55,6 +56,7 @@ const cuts: readonly Cut[] = [
   },
   {
     name: 'no link, and the hub killed and started without one',
+    forgets: true,
     befall: async ({ way, hub, churn }) => {
       way.down()
       await online(hub, false)
@@ -83,7 +85,7 @@ export interface Converged {
   readonly differences: readonly string[]
   /**
    * Requests for a whole collection beyond the first, by the cut after which they came, and those
-   * for which no API server was to blame.
+   * for which neither an API server nor a restart of the hub was to blame.
    */
   readonly relists: Readonly<Record<string, number>>
   readonly needless: number

@@ -146,7 +146,11 @@ async function readByKubectl(t: Test, plane: ControlPlane, hub: HubProcess, kube
  * As an operator would who wants pods to be led to the hub on a node whose pods share its loopback.
  */
 function startHub(plane: ControlPlane): Promise<HubProcess> {
-  const serving = plane.pki.server('hub-serving', { commonName: 'hub' }, [`IP:${host}`])
+  const serving = plane.pki.server('hub-serving', { commonName: 'hub' }, [
+    `IP:${host}`,
+    // Of the service `kubernetes`: pods that dial it are led to the hub too.
+    'IP:10.96.0.1',
+  ])
   return startHubProcess(plane.workspace, {
     servers: [plane.url],
     kubeconfig: plane.kubeconfig(administrator),

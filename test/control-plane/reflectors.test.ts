@@ -12,7 +12,7 @@ const skip = noControlPlane() ?? ('missing' in go ? go.missing : false)
 const rounds = 5
 
 void t.test(
-  "client-go's own reflectors match the API server after every cut, without a new list",
+  "client-go's own reflectors match the API server after every cut, without a new list while the hub lives",
   { skip, timeout: 600_000 },
   async (t): Promise<void> => {
     const converged = await sufferCuts(t, rounds)
@@ -20,6 +20,6 @@ void t.test(
     if ('missing' in converged) return t.plan(0, converged.missing)
     t.strictSame(converged.differences, [])
     t.equal(converged.reflectors, 20, 'five resources, two encodings, with WatchList and without')
-    t.equal(converged.needless, 0, 'every watch goes on from its version')
+    t.equal(converged.needless, 0, 'while the hub lives every watch goes on from its version')
   },
 )
