@@ -145,12 +145,12 @@ const linkWord = ({ online }) =>
 
 // Building blocks.
 
-function element(name, properties, ...children) {
-  const made = document.createElement(name)
-  for (const [key, value] of Object.entries(properties ?? {})) {
-    if (key === 'class') made.className = value
-    else made.setAttribute(key, value)
-  }
+const element = (name, ...content) => filled(document.createElement(name), ...content)
+const drawn = (name, ...content) =>
+  filled(document.createElementNS('http://www.w3.org/2000/svg', name), ...content)
+
+function filled(made, properties, ...children) {
+  for (const [key, value] of Object.entries(properties ?? {})) made.setAttribute(key, value)
   made.append(...children.flat().filter((child) => child !== undefined))
   return made
 }
@@ -572,13 +572,6 @@ function chart(lastHour) {
       element('span', {}, `now; at most ${most} a minute`),
     ),
   )
-}
-
-function drawn(name, properties, ...children) {
-  const made = document.createElementNS('http://www.w3.org/2000/svg', name)
-  for (const [key, value] of Object.entries(properties)) made.setAttribute(key, value)
-  made.append(...children)
-  return made
 }
 
 const bootRows = (pod, { problems }) => problems.map((problem) => ({ pod, ...problem }))

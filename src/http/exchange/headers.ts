@@ -65,10 +65,7 @@ const hopByHop = new Set([
  * names. Authorization always stays: without it, the API server's answer to an anonymous caller
  * would be taken for its answer to a token.
  */
-export function endToEnd(headers: HeaderList): HeaderList {
-  const isDropped = hopByHopIn(headers)
-  return headers.without(isDropped)
-}
+export const endToEnd = (headers: HeaderList): HeaderList => headers.without(hopByHopIn(headers))
 
 /** Whether a field of `headers` is hop-by-hop; by its lower-case name (see `endToEnd`). */
 export function hopByHopIn(headers: HeaderList): (name: string) => boolean {

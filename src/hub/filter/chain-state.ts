@@ -1,10 +1,7 @@
 import type { FilterDefinition } from './filter.ts'
 import type { InputName, Inputs } from './inputs.ts'
 
-/**
- * The state on which a chain's decisions depend besides the object, as plain text that means the
- * same to the next process.
- */
+/** The state on which a chain's decisions depend besides the object, as text to compare. */
 export interface ChainState {
   /** The filters in order, each with its revision. */
   readonly chain: string

@@ -78,30 +78,27 @@ export class ShownStates {
 
   /** A client has listed the collection at `version`, under `state`. */
   listed(collection: ClientCollection, state: ChainState, version: string): void {
-    const shown = this.#shown.get(keyOf(collection))
+    const key = keyOf(collection)
+    const shown = this.#shown.get(key)
     const isKnown = shown !== undefined && updateBetween(shown.state, state) === 'nothing'
     // Of a restored cluster, or by an API server that lags behind.
     const isFirst = !isKnown || isNewer(shown.from, version) || shown.from === version
-    if (!isFirst && shown.isListed) return
-    const from = isFirst ? { from: version, isWhole: true } : {}
-    this.#shown.set(keyOf(collection), {
-      ...(shown ?? { from: version, isWhole: true }),
-      ...from,
-      state,
-      isListed: true,
-    })
+    if (isFirst) this.#shown.set(key, { state, from: version, isWhole: true, isListed: true })
+    else if (!shown.isListed) this.#shown.set(key, { ...shown, state, isListed: true })
   }
 
   /** A client is sent the differences to `state` while it is at `version`. */
   changed(collection: ClientCollection, state: ChainState, version: ResourceVersion): void {
-    const isListed = this.#shown.get(keyOf(collection))?.isListed ?? false
-    this.#shown.set(keyOf(collection), { state, from: version, isWhole: false, isListed })
+    const key = keyOf(collection)
+    const isListed = this.#shown.get(key)?.isListed ?? false
+    this.#shown.set(key, { state, from: version, isWhole: false, isListed })
   }
 
   /** A client has to list, and is shown `state` then, even if it does not list here. */
   expired(collection: ClientCollection, state: ChainState): void {
-    if (this.#shown.get(keyOf(collection))?.isListed) return
-    this.#shown.set(keyOf(collection), { state, from: '', isWhole: true, isListed: false })
+    const key = keyOf(collection)
+    if (this.#shown.get(key)?.isListed) return
+    this.#shown.set(key, { state, from: '', isWhole: true, isListed: false })
   }
 }
 

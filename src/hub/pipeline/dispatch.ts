@@ -187,21 +187,17 @@ function isContradicted(exchange: Exchange, { sharedRecords, store }: UpstreamPa
 
 const unansweredReason = 'no API server answered the request'
 
-async function forwardOrFallBack(exchange: Exchange, given: DispatchParts): Promise<Reply> {
+async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
   let kept: Reply | StatusError | undefined
   const insteadOfWaiting = async (): Promise<boolean> => {
-    kept = await keptAnswer(exchange, given)
+    kept = await keptAnswer(exchange, parts)
     return kept !== undefined
   }
-  const parts: DispatchParts = isPlainRead(exchange)
-    ? {
-        ...given,
-        forward: (wanted, options) => given.forward(wanted, { ...options, insteadOfWaiting }),
-      }
-    : given
+  const { onOutcome } = parts
+  const options = isPlainRead(exchange) ? { onOutcome, insteadOfWaiting } : { onOutcome }
   for (let tries = 1; ; tries++) {
     try {
-      return await forwardWithRetry(exchange, parts)
+      return await forwardWithRetry(exchange, parts, options)
     } catch (error) {
       const failed = error instanceof Unreachable || error instanceof BrokenAnswer
       if (!failed || exchange.signal.aborted) throw error
@@ -237,21 +233,29 @@ const keptAnswer = (
   )
 
 /** Retries once where the answer to a read broke off while it was recorded. */
-async function forwardWithRetry(exchange: Exchange, parts: UpstreamPathParts): Promise<Reply> {
+async function forwardWithRetry(
+  exchange: Exchange,
+  parts: UpstreamPathParts,
+  options: ForwardOptions = { onOutcome: parts.onOutcome },
+): Promise<Reply> {
   try {
-    return await forwardAndRecord(exchange, parts)
+    return await forwardAndRecord(exchange, parts, options)
   } catch (error) {
     const broken = error instanceof BrokenAnswer
     if (!broken || exchange.signal.aborted || !changesNothing(exchange)) throw error
-    return forwardAndRecord(exchange, parts)
+    return forwardAndRecord(exchange, parts, options)
   }
 }
 
-async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): Promise<Reply> {
+async function forwardAndRecord(
+  exchange: Exchange,
+  parts: UpstreamPathParts,
+  options: ForwardOptions,
+): Promise<Reply> {
   if (exchange.upgrade) return parts.upgrade(exchange)
-  const { onOutcome, forward, recorder } = parts
+  const { forward, recorder } = parts
   const plan = recorder.plan(exchange)
-  if (plan === undefined) return forward(exchange, { onOutcome })
+  if (plan === undefined) return forward(exchange, options)
   const record = (wanted: RecordingPlan, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, withProvenIdentity(exchange), reply)
   const readable = { ...exchange, headers: withReadableEncodings(exchange.headers) }
@@ -263,22 +267,22 @@ async function forwardAndRecord(exchange: Exchange, parts: UpstreamPathParts): P
     ]),
   )
   if (observed === undefined) {
-    return record(plan, await forward(readable, { onOutcome }))
+    return record(plan, await forward(readable, options))
   }
   if (plan.kind === 'watch') {
     const current = { ...readable, url: consistentWatchListUrl(exchange.url) }
-    return record({ ...plan, isConsistent: true }, await forward(current, { onOutcome }))
+    return record({ ...plan, isConsistent: true }, await forward(current, options))
   }
   if (!isUnknownObject(plan) && !isContradicted(exchange, parts)) {
     const current = { ...readable, url: notOlderThanUrl(exchange.url, observed) }
-    const reply = await forward(current, { onOutcome })
+    const reply = await forward(current, options)
     if (reply.status !== 504) return record(plan, reply)
     // No API server has that version: all of them lag, or the cluster was restored from a backup. A
     // consistent read decides.
     discard(reply)
   }
   const decisive = { ...readable, url: consistentUrl(exchange.url) }
-  return record({ ...plan, isConsistent: true }, await forward(decisive, { onOutcome }))
+  return record({ ...plan, isConsistent: true }, await forward(decisive, options))
 }
 
 /** Whether it is a get of an object whose state is not known: a watch may have shown it gone. */

@@ -22,6 +22,7 @@ import {
 } from '../filter/inputs/pool.ts'
 import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
 import { listAt } from '../../api/kube/json-at.ts'
+import { namespacedName } from '../../api/kube/object.ts'
 import {
   nodeBuckets,
   nodePools,
@@ -499,7 +500,7 @@ const apiService = 'default/kubernetes'
 /** What is read of a Service; `undefined`: nothing. */
 function serviceFacts({ cursor }: InformerObject) {
   const topology = cursor.annotation(topologyKeysAnnotation)
-  if (`${cursor.namespace}/${cursor.name}` !== apiService)
+  if (namespacedName(cursor) !== apiService)
     return topology === undefined ? undefined : { topology }
   const addresses = listAt(cursor.json(['spec']), 'clusterIPs').map(String)
   return { topology, addresses }

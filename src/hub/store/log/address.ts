@@ -58,3 +58,12 @@ export const textOf = (address: CollectionAddress): string =>
 /** Names may contain any character, also a separator. */
 export const nameKey = ({ namespace, name }: { namespace: string; name: string }): string =>
   `${namespace.length}/${namespace}${name}`
+
+/** Whether a collection would hold an object of this name if there were one. */
+export const covers = (
+  of: Omit<CollectionAddress, 'scope'>,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+): boolean =>
+  (of.namespace === '' || of.namespace === namespace) &&
+  of.labelSelector === '' &&
+  (of.fieldSelector === '' || of.fieldSelector === `metadata.name=${name}`)

@@ -1,17 +1,7 @@
-import {
-  close,
-  existsSync,
-  fsync,
-  mkdirSync,
-  open,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs'
+import { close, existsSync, fsync, mkdirSync, open, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { Segment } from './segment.ts'
+import { inodeAt, Segment } from './segment.ts'
 
 /** Numbers of the segments in a folder, in order. */
 export const segmentsIn = (folder: string): number[] =>
@@ -19,8 +9,6 @@ export const segmentsIn = (folder: string): number[] =>
     .filter((name) => /^\d{10}\.log$/.test(name))
     .map((name) => Number(name.slice(0, 10)))
     .toSorted((a, b) => a - b)
-
-const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino
 
 /** The segments of the log. */
 export class LogFolder {
@@ -33,14 +21,14 @@ export class LogFolder {
 
   constructor(path: string) {
     this.path = path
-    this.#inode = inodeOf(path)
+    this.#inode = inodeAt(path)
   }
 
   /** False: it, or what is written to, was removed or replaced. */
   isInPlace(): boolean {
     const written = this.segments.get(this.newest)
-    this.#inode ??= inodeOf(this.path)
-    return inodeOf(this.path) === this.#inode && written?.isInPlace() !== false
+    this.#inode ??= inodeAt(this.path)
+    return inodeAt(this.path) === this.#inode && written?.isInPlace() !== false
   }
 
   /** One that may be there, or not any more. */

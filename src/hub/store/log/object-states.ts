@@ -1,7 +1,7 @@
 import { latest } from '../../../base/clock.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
-import { nameKey } from './address.ts'
+import { covers, nameKey } from './address.ts'
 import { isSame, isSameVersion, type Held } from './held.ts'
 import type { Collection, Scope } from './scope.ts'
 
@@ -45,7 +45,7 @@ export function objectStates(
   for (const collection of scope.collections.values()) {
     const { address, version, hasDamage, gvk, members, seenAt } = collection
     const held = members.get(key)
-    if (!held && !covers(collection, named)) continue
+    if (!held && !covers(address, named)) continue
     if (!serves(collection) || (address.namespace !== '' && address.namespace !== named.namespace))
       continue
     // Members have the kind that their list is named for; a Table stays one.
@@ -70,15 +70,6 @@ export function objectStates(
     memberships,
   }
 }
-
-/** Whether a collection would hold an object of this name if there were one. */
-const covers = (
-  { address }: Collection,
-  { namespace, name }: { readonly namespace: string; readonly name: string },
-): boolean =>
-  (address.namespace === '' || address.namespace === namespace) &&
-  address.labelSelector === '' &&
-  (address.fieldSelector === '' || address.fieldSelector === `metadata.name=${name}`)
 
 /** When, and up to which version, an API server last confirmed this state of the object. */
 export function confirmationOf(

@@ -9,6 +9,10 @@ const [write, writev, fdatasync] = [fs.write, fs.writev, fs.fdatasync].map(promi
   typeof fs.fdatasync.__promisify__,
 ]
 
+/** `undefined`: there is no such file. */
+export const inodeAt = (path: string): number | undefined =>
+  fs.statSync(path, { throwIfNoEntry: false })?.ino
+
 /** A file of the log. */
 export class Segment {
   readonly id: number
@@ -74,7 +78,7 @@ export class Segment {
 
   /** False: the file was removed or replaced. */
   isInPlace(): boolean {
-    return fs.statSync(this.path, { throwIfNoEntry: false })?.ino === fs.fstatSync(this.#open()).ino
+    return inodeAt(this.path) === fs.fstatSync(this.#open()).ino
   }
 
   /** Its bodies are not kept any longer, not even for a list that is being read. */

@@ -1,4 +1,5 @@
 import { isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
+import { covers } from './address.ts'
 import type { Collection, Scope } from './scope.ts'
 
 /*
@@ -38,15 +39,9 @@ export function confirm(scope: Scope, key: string, version: string): void {
  * that the list lacks.
  */
 export function listed(scope: Scope, { address, members }: Collection, version: string): void {
-  const { namespace, labelSelector, fieldSelector } = address
   for (const [key, below] of scope.tombstones) {
     const record = scope.records.get(key)?.held
-    const isCovered =
-      below === '' &&
-      record !== undefined &&
-      labelSelector === '' &&
-      (namespace === '' || namespace === record.namespace) &&
-      (fieldSelector === '' || fieldSelector === `metadata.name=${record.name}`)
+    const isCovered = below === '' && record !== undefined && covers(address, record)
     const isListed = members.has(key) && (below === '' || !isNewer(below, version))
     if (isCovered || isListed) scope.tombstones.delete(key)
   }
