@@ -29,6 +29,7 @@ import {
 } from '../kit/hub.ts'
 import { setClock } from '../kit/set-clock.ts'
 import { until } from '../kit/until.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
 
 /** Asks again quickly, so that no test waits for minutes. */
 const quick = (condition = false): NonNullable<TestHubOptions['config']> => ({
@@ -86,6 +87,15 @@ void t.test('a pod whose secret was never requested is named with it', async (t)
   t.strictSame(askedByTheHub(cloud), [], 'as configured, the hub requests nothing')
 })
 
+/** A hub whose kubelet has sent its first requests, and has no pod. */
+async function startedNode(t: Teardown): Promise<{ cloud: CloudServer; hub: TestHub }> {
+  const cloud = await startCloud(t)
+  addCsiNode(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  await startUp(kubeletOf(hub))
+  return { cloud, hub }
+}
+
 async function lastVerdictAt(hub: TestHub): Promise<string> {
   const { body } = await hub.ops.get('/inspect/status')
   return at(JSON.parse(body.toString()) as JsonObject, 'boot', 'at') as string
@@ -102,10 +112,7 @@ const slicesPath = '/apis/discovery.k8s.io/v1/endpointslices'
 void t.test(
   'while a component is refused what it reads, the node would not come back',
   async (t) => {
-    const cloud = await startCloud(t)
-    addCsiNode(cloud)
-    const hub = await startTestHub(t, { upstreams: [cloud], config: never })
-    await startUp(kubeletOf(hub))
+    const { cloud, hub } = await startedNode(t)
     t.equal((await verdictOf(hub)).ready, true)
     await cloud.unplug()
     await hub.offline()
@@ -136,10 +143,7 @@ void t.test(
 void t.test(
   'what a person or an unrecorded program is refused is no part of the verdict',
   async (t) => {
-    const cloud = await startCloud(t)
-    addCsiNode(cloud)
-    const hub = await startTestHub(t, { upstreams: [cloud], config: never })
-    await startUp(kubeletOf(hub))
+    const { cloud, hub } = await startedNode(t)
     await cloud.unplug()
     await hub.offline()
     for (const program of ['kubectl', 'curl']) {
@@ -163,10 +167,7 @@ void t.test('an object that the kubelet is refused counts once, for its pod', as
 
 void t.test('a refusal that is not repeated is forgotten', async (t) => {
   const clock = setClock(t)
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
-  await startUp(kubeletOf(hub))
+  const { cloud, hub } = await startedNode(t)
   await cloud.unplug()
   await hub.offline()
   await hub.as('kube-proxy').get(slicesPath)

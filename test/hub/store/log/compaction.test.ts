@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { cpSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
+import { tokenHolder } from '../../../../src/api/request/identity.ts'
 import {
   StoreFailure,
   type CollectionKey,
@@ -24,16 +24,12 @@ import { Random } from '../../../fuzz/random.ts'
 import { logFilesIn, recordsIn } from '../../../kit/log-on-disk.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
 import { until } from '../../../kit/until.ts'
-import { faults, open, pods } from './opened.ts'
-
-t.beforeEach(() => faults.splice(0))
+import { api, faults, open, pods, secrets } from './opened.ts'
 
 const maxBytes = 4 << 20
 const bytesIn = (directory: string): number =>
   logFilesIn(join(directory, 'cache')).reduce((sum, file) => sum + statSync(file).size, 0)
-const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
 const settings = { gvr: { group: '', version: 'v1', resource: 'configmaps' } }
-const api = { identity: nodeIdentity, path: '/api', representation: '' }
 
 /** Changes one object until the log has been written anew, several times. */
 async function churn(store: ObjectStore, directory: string, times: number): Promise<void> {

@@ -24,8 +24,6 @@ import { faults, open, pods } from './opened.ts'
 const skip = noDisk()
 const other = collection({ labelSelector: 'app=x' })
 
-t.beforeEach(() => faults.splice(0))
-
 async function fillStore(store: ObjectStore): Promise<void> {
   await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
   await store.put(keyOf('single'), pod, object('single', 6))

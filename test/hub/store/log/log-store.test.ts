@@ -30,10 +30,8 @@ import {
   texts,
 } from '../../../contracts/object-store.ts'
 import { logFilesIn, recordsIn } from '../../../kit/log-on-disk.ts'
-import { crasher, faults, open, pods, turn } from './opened.ts'
+import { crasher, faults, open, pods, secrets, turn } from './opened.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
-
-t.beforeEach(() => faults.splice(0))
 
 void t.test('keeps the contract', async (t) => objectStoreContract(t, open))
 
@@ -148,7 +146,6 @@ void t.test('of one version the bytes that came last are stored', async (t) => {
   const directory = rootFolder(t)
   const other = (name: string) =>
     object(name, 1, { bytes: Buffer.from(`${name} by another release`) })
-  const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
   {
     await using store = await open(directory)
     for (const key of [collection(), secrets]) {
@@ -168,7 +165,6 @@ void t.test('of one version the bytes that came last are stored', async (t) => {
     t.equal(got(store, keyOf('a', key)), 'a by another release')
 })
 
-const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
 const secretKey = (name: string) => keyOf(name, { gvr: secrets.gvr })
 const plain = 'cGFzc3dvcmQ6IGh1bnRlcjI='
 

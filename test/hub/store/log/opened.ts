@@ -1,12 +1,18 @@
 import { join } from 'node:path'
+import t from 'tap'
+import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import { storedKey } from '../../../../src/base/stored-key.ts'
 import type { ApiObject } from '../../../../src/api/kube/object.ts'
 import type { LogStore } from '../../../../src/hub/store/log/log-store.ts'
 import { openStore, type StoreOptions } from '../../../../src/hub/store/log/open.ts'
-import { object } from '../../../contracts/object-store.ts'
+import { collection, object } from '../../../contracts/object-store.ts'
 
-/** What stores reported. */
+/** What stores have reported in the present test. */
 export const faults: string[] = []
+t.beforeEach(() => faults.splice(0))
+
+export const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
+export const api = { identity: nodeIdentity, path: '/api', representation: '' }
 
 export const open = (directory: string, with_: Partial<StoreOptions> = {}): Promise<LogStore> =>
   openStore({

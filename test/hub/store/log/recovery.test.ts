@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import { cpSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import { StoreFailure, type ObjectStore } from '../../../../src/hub/store/store.ts'
 import {
   bookmark,
@@ -19,13 +18,9 @@ import {
 import { damageBodies, flip, laterLog, logFilesIn, recordsIn } from '../../../kit/log-on-disk.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
 import { until } from '../../../kit/until.ts'
-import { faults, open } from './opened.ts'
+import { api, faults, open, secrets } from './opened.ts'
 
-t.beforeEach(() => faults.splice(0))
-
-const api = { identity: nodeIdentity, path: '/api', representation: '' }
 const selected = collection({ labelSelector: 'app=x' })
-const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
 const keys = [collection(), selected, secrets]
 
 /** What a store holds, as far as it can be told. */
