@@ -44,7 +44,7 @@ class TableTooLong extends Error {
 }
 
 /** After so long in one turn of the event loop others are served. */
-const sliceMs = 4
+export const sliceMs = 4
 
 /**
  * The lines that `establishedWith` finds in the table at `path`, which is opened after the call.

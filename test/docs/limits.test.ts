@@ -35,7 +35,7 @@ import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cac
 import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/wiring/shared-cachers.ts'
 import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
 import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.ts'
-import { mostReadingMs } from '../../src/base/socket-table.ts'
+import { mostReadingMs, sliceMs as tableSliceMs } from '../../src/base/socket-table.ts'
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
@@ -145,6 +145,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Bodies on their way, of short requests': [time(bodyMs)],
     // The others are measured, and no limits.
     "Looking up whose socket a caller's is": [
+      time(tableSliceMs),
       time(mostReadingMs),
       time(longReadingMs),
       '20,000',
