@@ -8,7 +8,14 @@ import type { Inputs } from '../../src/hub/filter/inputs.ts'
 import { ShownStates } from '../../src/hub/filter/shown-states.ts'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
-import { allServices, service, services, startCloud, type CloudServer } from '../kit/cloud.ts'
+import {
+  allServices,
+  configMaps,
+  service,
+  services,
+  startCloud,
+  type CloudServer,
+} from '../kit/cloud.ts'
 import { startHubParts, type PartsHub } from '../kit/hub-parts.ts'
 import { inputsOf } from '../kit/inputs.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -329,3 +336,26 @@ void t.test('a client that begins with a WatchList gets nothing extra later', as
   t.strictSame(await told(first, 1), ['DELETED default/a'])
   t.strictSame(hub.expired, [])
 })
+
+void t.test(
+  'a client whose selection is newer than the whole collection need not list',
+  async (t) => {
+    const cloud = await cloudWith(t, 'a', 'b')
+    const hub = await startHub(t, cloud, { isShared: true })
+    const client = hub.as('kube-proxy')
+    const whole = await informer(client)
+    cloud.sandbox.create(configMaps, { metadata: { name: 'other', namespace: 'default' } })
+    const watch = await client.watch(allServices, {
+      fieldSelector: 'spec.clusterIP!=None',
+      allowWatchBookmarks: 'true',
+      resourceVersionMatch: 'NotOlderThan',
+      sendInitialEvents: 'true',
+    })
+    const end = (await watch.take(3)).at(-1)
+    t.not(at(end?.object, 'metadata', 'resourceVersion'), whole.resourceVersion)
+    await cloud.sandbox.untilWatches(1)
+    hub.filters.setInputs({ poolNodes: ['a'] })
+    t.strictSame(await told(watch, 1), ['DELETED default/a'])
+    t.strictSame(hub.expired, [])
+  },
+)

@@ -1,8 +1,8 @@
 import { follow as aborting, type AbortSignalLike } from '../../../base/abort.ts'
 import { elapsed } from '../../../base/clock.ts'
 import { versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
-import type { Reply, WatchReply } from '../../../http/exchange/exchange.ts'
-import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
+import type { CollectionSnapshot, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
+import { isNewer, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import type { Cacher, CacheWatchOptions } from './cacher.ts'
 
 /** A cacher that can go on with a client's watch, and what the client takes of it. */
@@ -67,7 +67,7 @@ export function continued(reply: WatchReply, continuation: Continuation): WatchR
       // The watch may have been cut before its first event, which shows them.
       gvk: () => cacher.gvk,
       extra: () => cacher.extra,
-      snapshot: () => cacher.snapshot(options),
+      snapshot: () => newerOf(cacher.snapshot(options), reply.snapshot?.()),
     }
     return rest
   }
@@ -79,6 +79,20 @@ export function continued(reply: WatchReply, continuation: Continuation): WatchR
     extra: () => shown.extra?.() ?? '',
     snapshot: () => shown.snapshot?.(),
   }
+}
+
+/**
+ * The newer snapshot; the other is disposed of. Where nothing has come since the client's own list,
+ * the cacher's may still be at an older version.
+ */
+function newerOf(
+  ofCacher: CollectionSnapshot | undefined,
+  own: CollectionSnapshot | undefined,
+): CollectionSnapshot | undefined {
+  const isOwn = isNewer(own?.resourceVersion, ofCacher?.resourceVersion)
+  const [newer, older] = isOwn ? [own, ofCacher] : [ofCacher ?? own, ofCacher && own]
+  older?.[Symbol.dispose]()
+  return newer
 }
 
 /** `undefined`: the cacher cannot go on from that version. */
