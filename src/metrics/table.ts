@@ -248,7 +248,7 @@ export const metricTable = {
   storeSetAside: {
     name: 'nodehub_store_set_aside_total',
     type: 'counter',
-    help: 'Logs of which no file could be used, so that they were set aside, so that the cache began empty.',
+    help: 'Logs of which no file could be used, and which were set aside: the cache began empty.',
     labels: [],
   },
   hubAddressReachable: {

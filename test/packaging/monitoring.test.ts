@@ -61,16 +61,26 @@ async function labelsOfSamples(): Promise<ReadonlyMap<string, ReadonlySet<string
 /** Those that Prometheus adds to each sample. */
 const scraped = new Set(['job', 'instance'])
 
-/** Each selector of a query: a metric and the labels that it asks for. */
+/** The values that a label of a metric has from the start; none: it may have any. */
+const valuesOf = (metric: string, label: string): readonly string[] =>
+  [metricTable, clusterMetricTable]
+    .flatMap((table) => Object.values<MetricRow>(table))
+    .filter(({ name }) => name === metric)
+    .flatMap(({ initialValues = [] }) => initialValues)
+    .flatMap((values) => Object.entries(values).find(([name]) => name === label)?.[1] ?? [])
+
+/** Each selector of a query: a metric, and the labels and values that it asks for. */
 const selectorsIn = (expr: string) =>
   [...expr.matchAll(/\b((?:nodehub|node_yurthub|process|nodejs)_\w+|up)\b(?:\{([^}]*)\})?/g)].map(
     ([, metric = '', matchers = '']) => ({
       metric,
-      labels: [...matchers.matchAll(/(\w+)\s*[=!][=~]?\s*"/g)].map(([, label = '']) => label),
+      labels: [...matchers.matchAll(/(\w+)\s*[=!][=~]?\s*"([^"]*)"/g)].map(
+        ([, label = '', values = '']) => ({ label, values: values.split('|') }),
+      ),
     }),
   )
 
-void t.test('every metric and label that an alert or a dashboard queries exists', async (t) => {
+void t.test('every metric, label and value of an alert or a dashboard exists', async (t) => {
   const samples = await labelsOfSamples()
   t.ok(alerts.length > 20 && queries.length > 40)
   for (const expr of [...alerts.map((rule) => rule.expr), ...queries]) {
@@ -78,8 +88,12 @@ void t.test('every metric and label that an alert or a dashboard queries exists'
     t.ok(selectors.length > 0, expr)
     for (const { metric, labels } of selectors) {
       t.ok(samples.has(metric), `${metric} in ${expr}`)
-      for (const label of labels)
+      for (const { label, values } of labels) {
         t.ok(scraped.has(label) || samples.get(metric)?.has(label), `${label} of ${metric}`)
+        const possible = valuesOf(metric, label)
+        for (const value of possible.length > 0 ? values : [])
+          t.ok(possible.includes(value), `${label}="${value}" of ${metric}`)
+      }
     }
   }
 })
