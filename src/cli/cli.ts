@@ -66,7 +66,7 @@ const gone: Readonly<Record<string, string>> = {
 /** Runs the command in `argv`; resolves to the exit code of the process. */
 export async function runCli(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [word = '--help', ...rest] = argv
-  if (word === '--help' || word === '-h' || word === 'help') return help(rest[0], terminal)
+  if (word === '--help' || word === '-h' || word === 'help') return help(rest, terminal)
   const name = word === '--version' ? 'version' : word
   const entry = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (entry === undefined) return unknown(word, terminal)
@@ -79,14 +79,14 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
   return command.run(rest, terminal)
 }
 
-async function help(about: string | undefined, terminal: Terminal): Promise<ExitCode> {
+async function help([about, ...rest]: readonly string[], terminal: Terminal): Promise<ExitCode> {
   if (about === undefined || about.startsWith('-')) {
     terminal.out(overview())
     return 0
   }
   const entry = Object.hasOwn(commands, about) ? commands[about] : undefined
   if (entry === undefined) return unknown(about, terminal)
-  terminal.out((await entry.load([])).help())
+  terminal.out((await entry.load(rest)).help())
   return 0
 }
 

@@ -112,7 +112,8 @@ void t.test('every command has help that names its flags', async (t) => {
       `${command}: lines fit a terminal`,
     )
   }
-  t.equal((await nodehub('help start')).out, (await nodehub('start --help')).out)
+  for (const words of ['start', 'cluster check', 'inspect boot'])
+    t.equal((await nodehub(`help ${words}`)).out, (await nodehub(`${words} --help`)).out)
 })
 
 void t.test('start --help lists every flag', async (t) => {

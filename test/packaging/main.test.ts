@@ -5,6 +5,7 @@ import {
   globSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   readdirSync,
   statSync,
   symlinkSync,
@@ -298,4 +299,7 @@ void t.test('npm pack has the files of a global install, which refuses an old No
     stderr: `nodehub needs Node 99 or later, and this is Node ${process.versions.node}.\n`,
   })
   writeFileSync(manifest, text)
+  renameSync(join(project, 'dist'), join(project, 'dist-aside'))
+  t.match(run(), { status: 1, stdout: '', stderr: /^nodehub is not built here: use npm start / })
+  renameSync(join(project, 'dist-aside'), join(project, 'dist'))
 })
