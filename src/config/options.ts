@@ -312,7 +312,7 @@ export const options = {
   'cache-max-bytes': option({
     type: is.size('16Mi'),
     group: 'Cache',
-    help: 'The size limit of the cache on the disk. Near the limit the least needed entries are evicted: answers to kubectl first, those that the node needs to boot never.',
+    help: 'The size limit of the cache on the disk. Near the limit the entries confirmed longest ago are evicted, those that the node needs to boot never.',
     default: 512 * 2 ** 20,
     defaultShown: '512Mi',
   }),

@@ -8,7 +8,7 @@ export interface SelectableNode {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** A node as far as the scheduler's filters look at it, without resources. */
+/** The same, and what repels pods from it. */
 export interface SchedulableNode extends SelectableNode {
   readonly taints: readonly JsonObject[]
 }
@@ -75,10 +75,6 @@ export function affinityAdmits(spec: JsonObject, node: SelectableNode): boolean 
   const required = valueAt({ spec }, ...requiredNodeAffinity)
   return !isObject(required) || selects(required, node)
 }
-
-/** The filter TaintToleration; a node that is cordoned has a taint for it. */
-export const taintsTolerated = (spec: JsonObject, node: SchedulableNode): boolean =>
-  node.taints.every((taint) => taint['effect'] === 'PreferNoSchedule' || isTolerated(taint, spec))
 
 /** Whether a toleration of the pod covers the taint (k8s.io/component-helpers). */
 export const isTolerated = (taint: JsonObject, spec: JsonObject): boolean =>

@@ -19,7 +19,7 @@ export async function setFormerAside(
   await cloud.onlineKnown()
   if (cloud.online !== true)
     throw new Error(
-      `${cachePath} has the cache of a release before 0.3.0, which this one cannot read, and no API server answers: start the former release, or this one when there is a link; to begin with an empty cache, move objects.db away`,
+      `${cachePath} has the cache of a release before 0.3.0, which this one cannot read, and no API server answers: start the former release, or this one when there is a link; to begin with an empty cache, move objects.db* away`,
     )
   for (const name of files) renameSync(join(cachePath, name), join(cachePath, `${name}.former`))
   log.warn(
