@@ -10,6 +10,7 @@ import { processSources } from '../config/process.ts'
 import { settingsInForce } from '../config/settings-in-force.ts'
 import { bootstrapFault } from '../http/client/bootstrap-trial.ts'
 import { whyLater } from '../hub/store/log/recovery.ts'
+import { formerStoreNote } from '../hub/wiring/former-store.ts'
 import { listenAddresses } from '../hub/wiring/listen-addresses.ts'
 import { CannotListen, isMissingAddress, bindServer } from '../http/server/listening.ts'
 import { refuse, type Command } from './command.ts'
@@ -52,6 +53,7 @@ ${otherSources}`,
       ...(bootstrap === undefined || state === undefined
         ? []
         : [state, ...(await bootstrapNotes(result.config.serverAddresses, bootstrap))]),
+      ...[formerStoreNote(result.config.cachePath) ?? []].flat(),
       ...(await takenPlaces(result.config)),
     ]
     for (const note of notes) terminal.err(`note: ${note}\n`)

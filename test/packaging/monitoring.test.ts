@@ -38,7 +38,7 @@ const queries = Object.values(dashboards).flatMap((dashboard) =>
   ),
 )
 
-/** The labels of each sample that can be scraped, without those of former names. */
+/** The labels of each sample that can be scraped. */
 async function labelsOfSamples(): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const rows: readonly MetricRow[] = [metricTable, clusterMetricTable].flatMap((table) =>
     Object.values<MetricRow>(table),
@@ -46,10 +46,7 @@ async function labelsOfSamples(): Promise<ReadonlyMap<string, ReadonlySet<string
   const samples = new Map<string, ReadonlySet<string>>([['up', new Set()]])
   for (const metrics of [createMetrics(), createClusterMetrics()]) {
     const { body } = await metrics.exposition()
-    for (const [, name = '', help = '', type] of body.matchAll(
-      /^# HELP (\S+) (.*)\n# TYPE \S+ (\S+)$/gm,
-    )) {
-      if (help.startsWith('Deprecated: ')) continue
+    for (const [, name = '', type] of body.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
       const labels = rows.find((row) => row.name === name)?.labels ?? []
       const endings = type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']
       for (const ending of endings) samples.set(name + ending, new Set([...labels, 'le']))

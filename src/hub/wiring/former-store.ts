@@ -1,10 +1,19 @@
-import { readdirSync, renameSync } from 'node:fs'
+import { existsSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Cloud } from '../upstream/cloud.ts'
 
 /** The database of releases before 0.3.0, which this one does not read. */
 const database = /^objects\.db(-wal|-shm)?$/
+
+const formerFiles = (cachePath: string): readonly string[] =>
+  existsSync(cachePath) ? readdirSync(cachePath).filter((name) => database.test(name)) : []
+
+/** What a start does with the store of a former release; `undefined`: there is none. */
+export const formerStoreNote = (cachePath: string): string | undefined =>
+  formerFiles(cachePath).length === 0
+    ? undefined
+    : `${cachePath} has the cache of a release before 0.3.0: start sets it aside and begins an empty one where an API server answers, and is refused where none does`
 
 /**
  * Sets the store of a former release aside, once an API server answers from which all can be read
@@ -14,7 +23,7 @@ export async function setFormerAside(
   cachePath: string,
   { cloud, log }: { readonly cloud: Cloud; readonly log: Logger },
 ): Promise<void> {
-  const files = readdirSync(cachePath).filter((name) => database.test(name))
+  const files = formerFiles(cachePath)
   if (files.length === 0) return
   await cloud.onlineKnown()
   if (cloud.online !== true)
