@@ -1,40 +1,44 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
-import { execFile, type ExecFileException } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { readConfig, type UsableConfig } from '../../src/config/config.ts'
 import { options } from '../../src/config/options.ts'
+import { runCli } from '../../src/cli/cli.ts'
 import { readFlags } from '../../src/cli/command-flags.ts'
 import { installFlags } from '../../src/cli/install-command.ts'
 import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
+import { said, type Said } from '../kit/terminal.ts'
 
-interface Outcome {
-  readonly code: unknown
-  readonly out: string
-  readonly err: string
-}
+const wordsOf = (line: string): string[] => (line === '' ? [] : line.split(' '))
+
+/** It has its process begin anew with settings of malloc. */
+const beginsAnew = /^start --(?!help|version)/
+
+/** Runs a line in this process: a process of its own for each takes most of their time. */
+const nodehub = (line: string): Promise<Said> =>
+  beginsAnew.test(line) ? started(line) : said((terminal) => runCli(wordsOf(line), terminal))
 
 const { PATH, NODE_COMPILE_CACHE } = process.env
 
 /** Runs the executable as a shell would; environment variables are added to a bare one. */
-function nodehub(line: string, env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
-  const { promise, resolve } = Promise.withResolvers<Outcome>()
-  const argv = line === '' ? [] : line.split(' ')
+function started(line: string, env: Readonly<Record<string, string>> = {}): Promise<Said> {
+  const { promise, resolve } = Promise.withResolvers<Said>()
   const options = { env: { PATH, NODE_COMPILE_CACHE, ...env } }
-  const done = (error: ExecFileException | null, out: string, err: string): void =>
-    resolve({ code: error ? error.code : 0, out, err })
-  execFile(process.execPath, [nodehubProgram, ...argv], options, done)
+  execFile(process.execPath, [nodehubProgram, ...wordsOf(line)], options, (error, out, err) =>
+    resolve({ code: Number(error?.code ?? 0), out, err }),
+  )
   return promise
 }
 
 void t.test('cluster says what is wrong in a sentence', async (t) => {
-  const unread = await nodehub('cluster --kubeconfig=/dev/null')
+  const unread = await started('cluster --kubeconfig=/dev/null')
   t.strictSame([unread.code, unread.out], [1, ''])
   t.match(
     unread.err,
@@ -49,7 +53,7 @@ void t.test('cluster says what is wrong in a sentence', async (t) => {
     t.testdir({ config: kubeconfigOf(`https://127.0.0.1:${port}`) }),
     'config',
   )
-  t.strictSame(await nodehub(`cluster check --kubeconfig=${kubeconfig}`), {
+  t.strictSame(await started(`cluster check --kubeconfig=${kubeconfig}`), {
     code: 1,
     out: '',
     err: `nodehub cluster check: the API server https://127.0.0.1:${port} cannot be reached: connect ECONNREFUSED 127.0.0.1:${port}; check the address in the kubeconfig, and that this host reaches it\n`,
@@ -85,7 +89,7 @@ void t.test('the help of a subcommand of cluster has its own flags alone', async
 })
 
 void t.test('every command has help that names its flags', async (t) => {
-  const overview = await nodehub('--help')
+  const overview = await started('--help')
   t.equal(overview.code, 0)
   const commands = [...overview.out.matchAll(/^ {2}([a-z-]+) {2,}/gm)].map(([, name = '']) => name)
   t.strictSame(commands, [
@@ -123,7 +127,7 @@ void t.test('start --help lists every flag', async (t) => {
 })
 
 void t.test('an unknown command ends with 2 and a suggestion', async (t) => {
-  const { code, out, err } = await nodehub('strat')
+  const { code, out, err } = await started('strat')
   t.match({ code, out }, { code: 2, out: '' })
   t.match(err, 'there is no command "strat", did you mean start?')
 })
@@ -171,9 +175,10 @@ void t.test('mistakes in --filter-module are reported with all others', async (t
 void t.test('version prints nodehub and Node', async (t) => {
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
   const expected = `nodehub ${version}\nnode ${process.versions.node}\n`
-  for (const line of ['version', '--version', 'start --version']) {
-    t.strictSame(await nodehub(line), { code: 0, out: expected, err: '' }, line)
-  }
+  const printed = { code: 0, out: expected, err: '' }
+  t.strictSame(await started('--version'), printed)
+  for (const line of ['version', '--version', 'start --version'])
+    t.strictSame(await nodehub(line), printed, line)
 })
 
 void t.test('no command sends a bootstrap token over plain HTTP', async (t) => {
@@ -192,17 +197,17 @@ void t.test('no command sends a bootstrap token over plain HTTP', async (t) => {
 
 void t.test('join takes the bootstrap token from the environment as well', async (t) => {
   const env = { NODEHUB_JOIN_TOKEN: 'abcdef.0123456789abcdef' }
-  const { code, err } = await nodehub('join --nodepool-name=p', env)
+  const { code, err } = await started('join --nodepool-name=p', env)
   t.equal(code, 2)
   t.match(err, /--join-token: --server-addr is required/)
-  const wrong = await nodehub('join --nodepool-name=p', { NODEHUB_JOIN_TOKEN: 'abcdef' })
+  const wrong = await started('join --nodepool-name=p', { NODEHUB_JOIN_TOKEN: 'abcdef' })
   t.match(wrong.err, /--join-token: the value is no bootstrap token/)
 })
 
 void t.test('check-config prints an equivalent configuration file', async (t) => {
   const line =
     'check-config --server-addr=https://a:1,b:2 --bootstrap-mode=anonymous --lb-mode rr --join-token=abcdef.0123456789abcdef'
-  const { code, out, err } = await nodehub(line, { NODEHUB_SERVE_PORT: '7', NODE_NAME: 'edge-1' })
+  const { code, out, err } = await started(line, { NODEHUB_SERVE_PORT: '7', NODE_NAME: 'edge-1' })
   t.equal(code, 0)
   t.match(err, /^note: --join-token has no effect: --bootstrap-mode is anonymous$/m)
   t.notMatch(out + err, /abcdef/)

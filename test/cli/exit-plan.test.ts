@@ -8,6 +8,7 @@ import { readExitPlanConfig, type ExitPlanConfig } from '../../src/config/cluste
 import { nodes, pods } from '../kit/cloud.ts'
 import { customResources } from '../kit/admission-kinds.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
+import { said, type Said } from '../kit/terminal.ts'
 
 t.setTimeout(300_000)
 
@@ -17,17 +18,10 @@ const daemonSets = apps('daemonsets')
 const replicaSets = apps('replicasets')
 const namespaces: GVR = { group: '', version: 'v1', resource: 'namespaces' }
 
-interface Plan {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
 async function plan(
   { api, kubeconfig }: Pick<TestCluster, 'api' | 'kubeconfig'>,
   rest: Partial<ExitPlanConfig> = {},
-): Promise<Plan> {
-  let [out, err] = ['', '']
+): Promise<Said> {
   const config: ExitPlanConfig = {
     access: { kind: 'kubeconfig', file: kubeconfig },
     namespace: 'kube-system',
@@ -38,12 +32,7 @@ async function plan(
     output: 'table',
     ...rest,
   }
-  const terminal = {
-    out: (text: string) => void (out += text),
-    err: (text: string) => void (err += text),
-  }
-  const code = await exitPlan(api, config, terminal)
-  return { code, out, err }
+  return said((terminal) => exitPlan(api, config, terminal))
 }
 
 /** Two nodes of a host-network pool and one of none, and a namespace. */

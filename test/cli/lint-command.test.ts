@@ -4,15 +4,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { lint } from '../../src/cli/lint-command.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
+import { said, type Said } from '../kit/terminal.ts'
 
-async function linted(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  const said = { out: '', err: '' }
-  const code = await lint.run(argv, {
-    out: (text) => (said.out += text),
-    err: (text) => (said.err += text),
-  })
-  return { code, ...said }
-}
+const linted = (...argv: string[]): Promise<Said> => said((terminal) => lint.run(argv, terminal))
 
 /** Writes a manifest for a test and gives its path. */
 function file(t: { testdir(): string }, name: string, content: string): string {

@@ -13,7 +13,6 @@ const { ENOSPC, EIO, EROFS } = constants.errno
 const failures: Readonly<Record<string, (under: FaultyDisk, fails: boolean) => void>> = {
   'is full': (under, fails) => under.failWrites(fails ? ENOSPC : 0),
   'has become read-only': (under, fails) => under.failWrites(fails ? EROFS : 0),
-  'takes no writes': (under, fails) => under.failWrites(fails ? EIO : 0),
   'cannot sync': (under, fails) => under.failSyncs(fails ? EIO : 0),
 }
 

@@ -16,7 +16,7 @@ else {
         library,
         seed: 1,
         lives: 2,
-        cuts: 8,
+        cuts: 4,
         onCut: (step, of) => t.pass(`after step ${step} of ${of}`),
       })
     },

@@ -9,7 +9,7 @@ if ('reason' in made) t.pass('skipped', { skip: made.reason })
 else {
   const { library } = made
   void t.test('a hub killed at any step answers nothing older than before', async (t) => {
-    const deaths = 8
+    const deaths = 5
     await kill(t, {
       folder: rootFolder(t),
       library,

@@ -9,21 +9,13 @@ const made = disk(t.testdir())
 if ('reason' in made) t.pass('skipped', { skip: made.reason })
 else {
   const { library } = made
-  for (const seed of [1, 2]) {
-    void t.test(
-      `F4: after a power cut the store is a committed state, old or new, never mixed: seed ${seed}`,
-      async (t) => {
-        const wrong = await cutPower({
-          folder: t.testdir(),
-          library,
-          seed,
-          rounds: 150,
-          cuts: 8,
-        })
-        t.strictSame(wrong, [])
-      },
-    )
-  }
+  void t.test(
+    'F4: after a power cut the store is a committed state, old or new, never mixed',
+    async (t) => {
+      const wrong = await cutPower({ folder: t.testdir(), library, seed: 1, rounds: 80, cuts: 8 })
+      t.strictSame(wrong, [])
+    },
+  )
 
   void t.test(
     'F4: a power cut takes only changes of the last seconds, though nothing followed them',
@@ -32,8 +24,8 @@ else {
         folder: t.testdir(),
         library,
         seed: 5,
-        rounds: 120,
-        cuts: 10,
+        rounds: 60,
+        cuts: 8,
         syncWithinMs: 20,
       })
       t.strictSame(wrong, [])
@@ -59,7 +51,7 @@ else {
       folder: t.testdir(),
       library,
       seed: 3,
-      rounds: 150,
+      rounds: 80,
       cuts: 8,
       failEverySync: 11,
     })

@@ -13,6 +13,7 @@ import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { startHubProcess } from '../kit/hub-process.ts'
 import { startCloud, startTestHub } from '../kit/hub.ts'
 import { rootFolder } from '../kit/root-folder.ts'
+import { said } from '../kit/terminal.ts'
 import { documentedCommands } from '../documented-commands.ts'
 import { nodeRoot } from '../node/join/node-root.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
@@ -71,11 +72,7 @@ const findings =
   /^(?:inspect (?:boot|bundle|filters|get|status|upstreams|pod|host-network|certificates)|lint) ?/
 
 async function succeeds(t: Test, line: string, argv: readonly string[]): Promise<void> {
-  let [out, err] = ['', '']
-  const code = await runCli(argv, {
-    out: (text) => (out += text),
-    err: (text) => (err += text),
-  })
+  const { code, out, err } = await said((terminal) => runCli(argv, terminal))
   const allowed = findings.test(ofNodehub(line)) ? [0, 1] : [0]
   t.ok(allowed.includes(code), line, { code, out: out.slice(-500), err })
   t.not(out, '', `${line} prints`)

@@ -2,8 +2,8 @@ import t from 'tap'
 import { fuzz } from './run.ts'
 import { targets } from './targets/index.ts'
 
-/** Rounds that take the targets without sockets some seven seconds together. */
-const rounds = (name: string): number => (/^(watch-json|signing)/.test(name) ? 100 : 1_000)
+/** A little more than warms them up; `npm run test:long` has rounds without number. */
+const rounds = (name: string): number => (/^(watch-json|signing)/.test(name) ? 60 : 300)
 
 const readers = targets.filter(({ name }) =>
   /^(list|watch|object|request|label|field|policy|signing|bootstrap|token)-/.test(name),

@@ -34,7 +34,7 @@ void t.test('resurrection: the store forgets that objects were deleted', async (
         return apply.call(this, key, kept, options)
       },
   )
-  await isFound(t)
+  await isFound(t, [1, 3])
 })
 
 void t.test('a torn list: the store gives half of its objects', async (t) => {
@@ -42,7 +42,7 @@ void t.test('a torn list: the store gives half of its objects', async (t) => {
     const objects = [...stored.batches].flat()
     return { ...stored, batches: [objects.slice(0, Math.ceil(objects.length / 2))] }
   })
-  await isFound(t)
+  await isFound(t, [2, 1])
 })
 
 void t.test('time travel: the store gives its first list', async (t) => {
@@ -62,28 +62,31 @@ void t.test('time travel: the store gives its first list', async (t) => {
         return known.get(place)
       },
   )
-  await isFound(t)
+  await isFound(t, [1, 3])
 })
 
-void t.test('a lost change: the store keeps two of three', async (t) => {
-  let changes = 0
+void t.test('a lost change: the store keeps one of two', async (t) => {
+  // Of each store by itself: others that run at the time do not change which are lost.
+  const changes = new WeakMap<LogStore, number>()
   using _ = broken(
     LogStore.prototype,
     'apply',
     (apply) =>
       async function (this: LogStore, key, events, options) {
-        if (changes++ % 3 === 2) return events.map(() => undefined)
+        const count = changes.get(this) ?? 0
+        changes.set(this, count + 1)
+        if (count % 2 === 1) return events.map(() => undefined)
         return apply.call(this, key, events, options)
       },
   )
-  await isFound(t, [8])
+  await isFound(t, [8, 8, 8])
 })
 
 void t.test('an invented version: a list of the store has the next version', async (t) => {
   using _ = brokenLists((stored) => {
     return { ...stored, resourceVersion: String(Number(stored.resourceVersion) + 1) }
   })
-  await isFound(t)
+  await isFound(t, [2, 1])
 })
 
 void t.test('a false 404: the store reports every second object as gone', async (t) => {
@@ -97,7 +100,7 @@ void t.test('a false 404: the store reports every second object as gone', async 
         return typeof found === 'object' && gets++ % 2 === 1 ? 'absent' : found
       },
   )
-  await isFound(t)
+  await isFound(t, [1, 2])
 })
 
 void t.test('a hole: the store’s changes lack the first event', async (t) => {
@@ -112,5 +115,5 @@ void t.test('a hole: the store’s changes lack the first event', async (t) => {
         return { ...known, batches: rest.length > 0 ? [rest] : [] }
       },
   )
-  await isFound(t, [31, 67, 79, 86])
+  await isFound(t, [86, 79, 67, 31])
 })

@@ -12,7 +12,8 @@ import { plainNode } from '../kit/cluster/plain-node.ts'
 import { nodeName, nodes } from '../kit/cloud.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { until } from '../kit/until.ts'
-import { adoptable, run, type Adoptable, type Said } from '../node/adopt/adoptable.ts'
+import { adoptable, run, type Adoptable } from '../node/adopt/adoptable.ts'
+import type { Said } from '../kit/terminal.ts'
 import { treeOf } from '../node/join/node-root.ts'
 
 t.setTimeout(240_000)

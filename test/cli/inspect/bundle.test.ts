@@ -8,17 +8,12 @@ import { addCsiNode, podWith, startUp } from '../../kit/bootable.ts'
 import { pods, secrets } from '../../kit/cloud.ts'
 import { startCloud, startTestHub } from '../../kit/hub.ts'
 import { startHubProcess } from '../../kit/hub-process.ts'
+import { said, type Said } from '../../kit/terminal.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
-async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', '']
-  const code = await inspect.run(['bundle', ...argv], {
-    out: (text) => (out += text),
-    err: (text) => (err += text),
-  })
-  return { code, out, err }
-}
+const run = (...argv: string[]): Promise<Said> =>
+  said((terminal) => inspect.run(['bundle', ...argv], terminal))
 
 /** The files of a bundle by name. */
 function contentsOf(archive: string): ReadonlyMap<string, string> {

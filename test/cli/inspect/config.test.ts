@@ -8,19 +8,14 @@ import { configMaps } from '../../kit/cloud.ts'
 import { startCloud } from '../../kit/hub.ts'
 import { signal, startHubProcess } from '../../kit/hub-process.ts'
 import { until } from '../../kit/until.ts'
+import { said, type Said } from '../../kit/terminal.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
 const token = 'abcdef.0123456789abcdef'
 
-async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', '']
-  const code = await inspect.run(['config', ...argv], {
-    out: (text) => (out += text),
-    err: (text) => (err += text),
-  })
-  return { code, out, err }
-}
+const run = (...argv: string[]): Promise<Said> =>
+  said((terminal) => inspect.run(['config', ...argv], terminal))
 
 void t.test('inspect config shows settings in force and pending ones', async (t) => {
   const cloud = await startCloud(t)

@@ -5,21 +5,13 @@ import { secrets, service, services } from '../../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { requestAs } from '../../kit/other-user.ts'
 import { reachable } from '../../kit/reachable.ts'
+import { said, type Said } from '../../kit/terminal.ts'
 
 const skip =
   process.platform === 'linux' && process.getuid?.() === 0 ? false : 'only root is shown content'
 
-async function run(
-  { hub }: TestHub,
-  ...argv: string[]
-): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', '']
-  const code = await inspect.run([...argv, `--serve-port=${hub.opsPort}`], {
-    out: (text) => (out += text),
-    err: (text) => (err += text),
-  })
-  return { code, out, err }
-}
+const run = ({ hub }: TestHub, ...argv: string[]): Promise<Said> =>
+  said((terminal) => inspect.run([...argv, `--serve-port=${hub.opsPort}`], terminal))
 
 void t.test('an object is shown as stored, and as filtered per component', { skip }, async (t) => {
   const cloud = await startCloud(t)

@@ -14,6 +14,7 @@ import { freePort } from '../../kit/free-port.ts'
 import { nodehubProgram } from '../../kit/hub-programs.ts'
 import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { until } from '../../kit/until.ts'
+import { said, type Said } from '../../kit/terminal.ts'
 
 /** The flags with which this hub can be inspected, whoever runs the test. */
 const flagsFor = (hub: TestHub): [string, string] => [
@@ -21,14 +22,7 @@ const flagsFor = (hub: TestHub): [string, string] => [
   `--token-file=${hub.inspectTokenFile}`,
 ]
 
-async function run(...argv: string[]): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', '']
-  const code = await inspect.run(argv, {
-    out: (text) => (out += text),
-    err: (text) => (err += text),
-  })
-  return { code, out, err }
-}
+const run = (...argv: string[]): Promise<Said> => said((terminal) => inspect.run(argv, terminal))
 
 const secretPath = '/api/v1/namespaces/default/secrets?fieldSelector=metadata.name%3Dpassword'
 

@@ -7,6 +7,7 @@ import { addCsiNode, podWith, startUp } from '../../kit/bootable.ts'
 import { pods } from '../../kit/cloud.ts'
 import { rootFolder, startCloud } from '../../kit/hub.ts'
 import { startHubProcess } from '../../kit/hub-process.ts'
+import { said } from '../../kit/terminal.ts'
 
 /** What a report of a hub without its API server ends with, and has in it. */
 interface Row {
@@ -52,13 +53,9 @@ void t.test(
     const rows = rowsIn(folder)
     t.strictSame(new Set(Object.keys(rows)), new Set(Object.keys(inspections)), 'a row for each')
     for (const [what, { words = [], code, says }] of Object.entries(rows)) {
-      let [out, err] = ['', '']
-      const terminal = {
-        out: (text: string) => (out += text),
-        err: (text: string) => (err += text),
-      }
       const argv = [what, ...words, `--serve-port=${hub.opsPort}`]
-      t.equal(await inspect.run(argv, terminal), code, what)
+      const { code: ended, out, err } = await said((terminal) => inspect.run(argv, terminal))
+      t.equal(ended, code, what)
       t.match(out, says, what)
       t.equal(err, '', what)
     }

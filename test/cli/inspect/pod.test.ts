@@ -4,21 +4,13 @@ import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { nodeName, nodes, pod, pods, podsOfNode } from '../../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { until } from '../../kit/until.ts'
+import { said, type Said } from '../../kit/terminal.ts'
 
 const skip =
   process.platform === 'linux' && process.getuid?.() === 0 ? false : 'only root is shown content'
 
-async function run(
-  { hub }: TestHub,
-  ...argv: string[]
-): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', '']
-  const code = await inspect.run(['pod', ...argv, `--serve-port=${hub.opsPort}`], {
-    out: (text) => (out += text),
-    err: (text) => (err += text),
-  })
-  return { code, out, err }
-}
+const run = ({ hub }: TestHub, ...argv: string[]): Promise<Said> =>
+  said((terminal) => inspect.run(['pod', ...argv, `--serve-port=${hub.opsPort}`], terminal))
 
 void t.test(
   'a pod is shown with its network and its clashing ports, also offline',

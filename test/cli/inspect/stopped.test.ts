@@ -8,6 +8,7 @@ import { pods, secrets } from '../../kit/cloud.ts'
 import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { signal, startHubProcess } from '../../kit/hub-process.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
+import { said, type Said } from '../../kit/terminal.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
@@ -24,17 +25,8 @@ const contentOf = (folder: string): readonly string[] =>
       return `${name} ${stat.mode} ${stat.mtimeMs} ${content}`
     })
 
-async function run(
-  what: string,
-  ...argv: string[]
-): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', '']
-  const code = await inspect.run([what, ...argv], {
-    out: (text) => (out += text),
-    err: (text) => (err += text),
-  })
-  return { code, out, err }
-}
+const run = (what: string, ...argv: string[]): Promise<Said> =>
+  said((terminal) => inspect.run([what, ...argv], terminal))
 
 async function startNode(t: Teardown): Promise<TestHub> {
   const cloud = await startCloud(t)

@@ -6,21 +6,10 @@ import { freePort } from '../../kit/free-port.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
 import { StaticPodNode } from '../../kit/static-pod-node.ts'
 import { yurthubPod, yurthubRoot } from './yurthub-root.ts'
+import { said, type Said } from '../../kit/terminal.ts'
 
-export interface Said {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
-export async function run(command: Command, argv: readonly string[]): Promise<Said> {
-  const said = { out: '', err: '' }
-  const code = await command.run(argv, {
-    out: (text) => (said.out += text),
-    err: (text) => (said.err += text),
-  })
-  return { code, ...said }
-}
+export const run = (command: Command, argv: readonly string[]): Promise<Said> =>
+  said((terminal) => command.run(argv, terminal))
 
 const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
 
