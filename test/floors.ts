@@ -142,7 +142,6 @@ const withOldTitles: ReadonlySet<string> = new Set([
   'test/differential/check.ts',
   'test/differential/sandbox.test.ts',
   'test/metrics/metrics.test.ts',
-  'test/mutants/executed.test.ts',
 ])
 
 /** Up to a title's end: of a test, or of a promise that each implementation of a contract keeps. */

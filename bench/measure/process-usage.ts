@@ -35,7 +35,7 @@ const ticksPerSecond = 100
  * Reads the words of `/proc/PID/stat` (`man 5 proc_pid_stat`); the name in brackets may hold blanks
  * and brackets itself.
  */
-export function parseStat(text: string): ProcessStat {
+function parseStat(text: string): ProcessStat {
   const end = text.lastIndexOf(')')
   const after = text.slice(end + 2).split(' ')
   const field = (number: number): number => Number(after[number - 3])
@@ -55,9 +55,7 @@ export function parseStat(text: string): ProcessStat {
  * Reads VmRSS, RssAnon and VmHWM of `/proc/PID/status`, given in kB. What has no memory (it is
  * ending) holds nothing.
  */
-export function parseMemory(
-  text: string,
-): Pick<Usage, 'residentBytes' | 'anonymousBytes' | 'peakBytes'> {
+function parseMemory(text: string): Pick<Usage, 'residentBytes' | 'anonymousBytes' | 'peakBytes'> {
   const kilobytes = (name: string): number =>
     Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1] ?? 0)
   return {

@@ -1,10 +1,9 @@
-import { spawnSync } from 'node:child_process'
 import { hostname } from 'node:os'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { type Metric, type Sample, type Series, summarize } from '../../bench/measure/row.ts'
-import { compare, linesOf } from '../../bench/report/baseline.ts'
+import { compare } from '../../bench/report/baseline.ts'
 import { markdownOf } from '../../bench/report/markdown.ts'
 import { pairedLines } from '../../bench/report/paired.ts'
 import { pictureOf } from '../../bench/report/picture.ts'
@@ -76,27 +75,6 @@ void t.test(
   },
 )
 
-void t.test('a machine that is twice as slow has moved no ratio', async (t) => {
-  const of = (haproxy: number, hub: number) =>
-    resultsOf(
-      { peer: 'haproxy-http', samples: samplesOf({ cpu: [haproxy, haproxy, haproxy] }) },
-      hubOf({ cpu: [hub, hub, hub] }),
-    )
-  t.strictSame(movesBetween(of(1, 3), of(2, 6)), [])
-  t.strictSame(movesBetween(of(1, 3), of(2, 12)), [['cpu', 'worse', 'haproxy-http']])
-})
-
-void t.test('with two rounds no move is reported', async (t) => {
-  const comparison = compare(resultsOf(hubOf({ rate: [1, 1] })), resultsOf(hubOf({ rate: [9, 9] })))
-  t.strictSame(comparison.moves, [])
-  t.match(linesOf(comparison), ['1 figures have fewer than three rounds', /^0 of 0 figures/])
-})
-
-void t.test('another machine or API server is noted', async (t) => {
-  const before = { ...resultsOf(), machine: '64 cores', upstream: 'in memory' }
-  t.match(compare(before, resultsOf()).notes, [/64 cores; only ratios/, /in memory/])
-})
-
 void t.test('two builds differ where all rounds of a figure are on one side', async (t) => {
   const rows = [
     summarize({ name: 'list-json', title: '', metrics }, [
@@ -139,11 +117,6 @@ void t.test('the page has figures, ratio, aim and verdict, and missing figures',
   t.notMatch(page, 'busy machine')
 })
 
-void t.test('a run on a busy machine is marked on top', async (t) => {
-  const page = markdownOf({ ...resultsOf(), otherWork: [0, 1.4] }, notes)
-  t.match(page, /^# One run of the benchmark\n\n\*\*Made on a busy machine\*\*: .* 1\.4 cores/)
-})
-
 void t.test(
   'the picture is well-formed, for light and dark, with title, axes and legend',
   async (t) => {
@@ -179,18 +152,4 @@ void t.test('results are read back as a baseline, and have no host name', async 
     () => readResults(join(import.meta.dirname, '..', '..', 'package.json')),
     /not the results/,
   )
-})
-
-void t.test('a baseline that cannot be read ends the run before anything is started', async (t) => {
-  const run = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    [run, '--baseline=/nowhere.json'],
-    {
-      encoding: 'utf8',
-    },
-  )
-  t.equal(status, 2)
-  t.equal(stdout, '')
-  t.match(stderr, /bench: .*\/nowhere\.json/)
 })

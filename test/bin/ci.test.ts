@@ -99,28 +99,6 @@ void t.test('a file that fails twice fails the run', (t) => {
   t.end()
 })
 
-void t.test('more than two failed files are not retried', (t) => {
-  const files = ['a', 'b', 'c'].map((name) => `test/${name}.test.ts`)
-  const { status, lines, ran } = ci(t.testdir(), { fast: [fails(...files)], cluster: [passes(2)] })
-  t.equal(status, 1)
-  t.equal(lines.at(-1), '9 passed, 3 failed')
-  t.equal(ran.length, 3)
-  t.end()
-})
-
-void t.test('nothing is retried after other failures', (t) => {
-  const failed = fails('test/a.test.ts')
-  for (const out of [
-    `PASSED WITHOUT AN ASSERTION: test/b.test.ts\n${failed.out}`,
-    failed.out.replace(/\n[^\n]*$/, ''),
-  ]) {
-    const { status, ran } = ci(t.testdir(), { fast: [{ status: 1, out }], cluster: [passes(2)] })
-    t.equal(status, 1)
-    t.equal(ran.length, 3)
-  }
-  t.end()
-})
-
 void t.test('a test without an assertion is named at the end', (t) => {
   const without = 'PASSED WITHOUT AN ASSERTION: test/b.test.ts: it holds'
   const out = `${without}\n7 passed, 1 failed`

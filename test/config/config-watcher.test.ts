@@ -85,23 +85,6 @@ void t.test('what the file says comes after flags, whenever it says so', async (
   t.equal(news[0]?.live.lbMode, 'priority')
 })
 
-void t.test('what waits for the next start is told once', async (t) => {
-  const { file, news, pass } = following(t, 'server-addr: https://a\n')
-  await pass()
-  writeFileSync(file, 'server-addr: https://a\nserve-port: 7\n')
-  await pass()
-  writeFileSync(file, 'server-addr: https://a\nserve-port: 7\nmax-requests-in-flight: 9\n')
-  await pass()
-  writeFileSync(file, 'server-addr: https://a\n')
-  await pass()
-  const waiting = ['serve-port']
-  t.strictSame(news.map(namesIn), [
-    { changed: [], waiting, untold: waiting },
-    { changed: ['max-requests-in-flight'], waiting, untold: [] },
-    { changed: ['max-requests-in-flight'], waiting: [], untold: [] },
-  ])
-})
-
 void t.test('everything wrong with a file is told, once, and then what is right', async (t) => {
   const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
   await pass()
@@ -137,32 +120,6 @@ void t.test('what waits for the next start has no part in what is in force', asy
   t.strictSame([live.filters.disabled.size, live.plainProxy], [0, 'served'])
   t.ok(read.config.filters.disabled.size > 0, 'the filters that cloud mode leaves out')
   t.equal(read.config.plainProxy, 'refusing')
-})
-
-void t.test('live settings have to be right under those that wait, too', async (t) => {
-  const own = 'server-addr: https://127.0.0.1:10268\n'
-  const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
-  await pass()
-  writeFileSync(file, `${own}proxy-secure-port: 11268\nlb-mode: priority\n`)
-  await pass()
-  t.match(unusable, [
-    [
-      /^until the next start changes --proxy-secure-port: --server-addr: https:\/\/127\.0\.0\.1:10268 is the hub itself /,
-    ],
-  ])
-  writeFileSync(file, own)
-  await pass()
-  t.match(unusable[1], [/is the hub itself/])
-  t.equal(news.length, 0)
-  writeFileSync(file, 'server-addr: https://b\nproxy-secure-port: 11268\n')
-  await pass()
-  t.strictSame(news.map(namesIn), [
-    {
-      changed: ['server-addr'],
-      waiting: ['proxy-secure-port'],
-      untold: ['proxy-secure-port'],
-    },
-  ])
 })
 
 void t.test('credentials in another root directory are none of a running hub', async (t) => {

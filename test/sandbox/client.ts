@@ -105,7 +105,6 @@ export function eventsOf(answer: IncomingMessage): { next(): Promise<any> } {
 
 export const pods = { group: '', version: 'v1', resource: 'pods' }
 export const configMaps = { group: '', version: 'v1', resource: 'configmaps' }
-export const nodes = { group: '', version: 'v1', resource: 'nodes' }
 
 export const pod = (name: string, labels: Record<string, string> = {}, nodeName = 'n1') => ({
   metadata: { name, namespace: 'default', labels },

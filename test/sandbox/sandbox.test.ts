@@ -1,19 +1,10 @@
-import { once } from 'node:events'
-import type { IncomingMessage } from 'node:http'
-import { connect } from 'node:net'
 import { createPublicKey, verify } from 'node:crypto'
-import { connect as connectSecurely } from 'node:tls'
 import t from 'tap'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { adminOf, clientOf, configMap, configMaps, eventsOf, nodes, pod, pods } from './client.ts'
+import { adminOf, clientOf, configMap, configMaps, eventsOf, pod, pods } from './client.ts'
 
 const path = '/api/v1/namespaces/default/configmaps'
 const plain = () => startSandbox({ tls: false })
-const isWatch = ({ query }: { query: URLSearchParams }) => query.has('watch')
-
-/** Resolves when a body is over, whole or broken. */
-const over = (answer: IncomingMessage): Promise<void> =>
-  new Promise((resolve) => answer.on('error', () => undefined).once('close', resolve))
 
 function fill(sandbox: Sandbox, count: number): void {
   for (let i = 0; i < count; i++) sandbox.create(configMaps, configMap(`m${i}`))
@@ -132,19 +123,6 @@ void t.test('a watch ends when its time is over', async (t) => {
   t.equal(answer.text, '')
 })
 
-void t.test('a watcher that does not read is cut', async (t) => {
-  await using sandbox = await startSandbox({ tls: false, watchQueueBytes: 100_000 })
-  const answer = await adminOf(sandbox).open(`${path}?watch=1`)
-  answer.pause()
-  const data = { blob: 'x'.repeat(500_000) }
-  for (let i = 0; i < 40 && sandbox.watchCount() > 0; i++) {
-    sandbox.create(configMaps, { ...configMap(`big${i}`), data })
-  }
-  await sandbox.untilWatches(0)
-  await over(answer.resume())
-  t.equal(answer.complete, false)
-})
-
 void t.test('the history is bounded, and a version beyond it is gone', async (t) => {
   await using sandbox = await startSandbox({ tls: false, history: 3 })
   const { version } = sandbox
@@ -177,14 +155,6 @@ void t.test('an object with finalizers goes when the last is removed', async (t)
   t.equal(sandbox.get(configMaps, 'held', 'default'), undefined)
 })
 
-void t.test('a write that changes nothing makes no version', async (t) => {
-  await using sandbox = await plain()
-  fill(sandbox, 1)
-  const { version } = sandbox
-  sandbox.update(configMaps, configMap('m0'))
-  t.equal(sandbox.version, version)
-})
-
 void t.test('clients with a certificate, token or nothing are identified', async (t) => {
   await using sandbox = await startSandbox()
   const review = {
@@ -215,17 +185,6 @@ void t.test('clients with a certificate, token or nothing are identified', async
   t.equal((await node.json(at, withToken)).status.userInfo.username, 'system:node:a')
   sandbox.revoke(token)
   t.equal((await nobody.send(at, withToken)).status, 401)
-})
-
-void t.test('a certificate of another CA gets 401', async (t) => {
-  await using sandbox = await startSandbox()
-  await using other = await startSandbox()
-  const stranger = clientOf(
-    sandbox.url,
-    sandbox.caCertificate,
-    await other.clientCertificate('admin', ['system:masters']),
-  )
-  t.equal((await stranger.send(path)).status, 401)
 })
 
 void t.test('a service account token can be verified, used, and lives with its pod', async (t) => {
@@ -268,132 +227,6 @@ void t.test('a service account token can be verified, used, and lives with its p
   t.equal((await nobody.send(path, bearer(`${head}.${body}.AAAA`))).status, 401)
 })
 
-void t.test('a 403 names the user and the rule', async (t) => {
-  await using sandbox = await startSandbox({
-    tls: false,
-    authorizer: ({ verb }) => verb !== 'list' || 'no lists here',
-  })
-  const refused = await adminOf(sandbox).json(`${path}?fieldSelector=metadata.name%3Da`)
-  t.match(refused, {
-    code: 403,
-    message:
-      'configmaps "a" is forbidden: User "system:anonymous" cannot list resource "configmaps" in API group "" in the namespace "default": no lists here',
-    details: { name: 'a', kind: 'configmaps' },
-  })
-  sandbox.authorize(() => true)
-  t.equal((await adminOf(sandbox).send(path)).status, 200)
-})
-
-void t.test('a body may not be larger than 3 MiB', async (t) => {
-  await using sandbox = await plain()
-  const body = JSON.stringify({ ...configMap('big'), data: { a: 'x'.repeat(3 * 1024 * 1024) } })
-  const asked = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }
-  t.match(await adminOf(sandbox).json(path, asked), { code: 413, reason: 'RequestEntityTooLarge' })
-})
-
-void t.test('large answers are compressed if accepted', async (t) => {
-  await using sandbox = await plain()
-  sandbox.create(configMaps, { ...configMap('big'), data: { a: 'x'.repeat(200_000) } })
-  const { headers, bytes } = await adminOf(sandbox).send(path, {
-    headers: { 'Accept-Encoding': 'gzip' },
-  })
-  t.match(headers, { 'content-encoding': 'gzip', vary: 'Accept-Encoding' })
-  t.ok(bytes.byteLength < 10_000)
-  t.equal((await adminOf(sandbox).send(path)).headers['content-encoding'], undefined)
-})
-
-void t.test('refused connections come back on the same port', async (t) => {
-  await using sandbox = await plain()
-  const client = adminOf(sandbox)
-  const watch = await client.open(`${path}?watch=1`)
-  const broken = over(watch.resume())
-  const fault = await sandbox.faults.refuse()
-  await broken
-  await t.rejects(client.send(path), { code: 'ECONNREFUSED' })
-  await fault[Symbol.asyncDispose]()
-  t.equal((await client.send(path)).status, 200)
-})
-
-void t.test('open and new connections are reset', async (t) => {
-  await using sandbox = await plain()
-  const client = adminOf(sandbox)
-  const watch = await client.open(`${path}?watch=1`)
-  const failed = once(watch.resume(), 'error')
-  {
-    using _ = sandbox.faults.reset()
-    t.match((await failed)[0], { code: 'ECONNRESET' })
-    await t.rejects(client.send(path), { code: 'ECONNRESET' })
-  }
-  t.equal((await client.send(path)).status, 200)
-})
-
-void t.test('a frozen server sends nothing until thawed', async (t) => {
-  await using sandbox = await plain()
-  const client = adminOf(sandbox)
-  const events = eventsOf(await client.open(`${path}?watch=1`))
-  const fault = sandbox.faults.freeze()
-  sandbox.create(configMaps, configMap('unseen'))
-  let told = false
-  const event = events.next().then((found) => {
-    told = true
-    return found
-  })
-  const socket = connect(sandbox.port, '127.0.0.1')
-  await once(socket, 'connect')
-  socket.destroy()
-  const answer = client.send(path).then((found) => {
-    told = true
-    return found
-  })
-  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
-  t.equal(told, false)
-  fault[Symbol.dispose]()
-  t.match(await event, { type: 'ADDED', object: { metadata: { name: 'unseen' } } })
-  t.equal((await answer).status, 200)
-})
-
-void t.test('an answer is cut after so many bytes', async (t) => {
-  await using sandbox = await plain()
-  fill(sandbox, 20)
-  using _ = sandbox.faults.cut(100, ({ method }) => method === 'GET')
-  const answer = await adminOf(sandbox).open(path)
-  let bytes = 0
-  answer.on('data', (chunk: Buffer) => (bytes += chunk.byteLength))
-  await t.rejects(once(answer, 'end'), { code: 'ECONNRESET' })
-  t.equal(bytes, 100)
-})
-
-void t.test('failures have the headers of an API server or of a gateway', async (t) => {
-  await using sandbox = await plain()
-  const client = adminOf(sandbox)
-  {
-    using _ = sandbox.faults.fail(503)
-    const answer = await client.send(path)
-    t.match(JSON.parse(answer.text), { kind: 'Status', code: 503, reason: 'ServiceUnavailable' })
-    t.ok(answer.headers['audit-id'])
-  }
-  {
-    using _ = sandbox.faults.failAsGateway(502, ({ path: asked }) => asked === path)
-    const answer = await client.send(path)
-    t.equal(answer.status, 502)
-    t.equal(answer.headers['content-type'], 'text/html')
-    t.equal(answer.headers['audit-id'], undefined)
-    t.equal((await client.send('/readyz')).status, 200)
-  }
-  t.equal((await client.send(path)).status, 200)
-})
-
-void t.test('a delayed request waits for its turn, and others do not', async (t) => {
-  await using sandbox = await plain()
-  const fault = sandbox.faults.delay(50, ({ method }) => method === 'DELETE')
-  fill(sandbox, 1)
-  const slow = adminOf(sandbox).send(`${path}/m0`, { method: 'DELETE' })
-  await sandbox.nextRequest(({ method }) => method === 'DELETE')
-  t.equal((await adminOf(sandbox).send(`${path}/m0`)).status, 200)
-  t.equal((await slow).status, 200)
-  fault[Symbol.dispose]()
-})
-
 void t.test('a server that lags begins no watch with the most recent state', async (t) => {
   await using sandbox = await startSandbox({ tls: false, freshnessMs: 20 })
   fill(sandbox, 3)
@@ -417,20 +250,6 @@ void t.test('a deleted pod is in lists of older versions', async (t) => {
   )
 })
 
-void t.test('a replica has the same objects, and faults of its own', async (t) => {
-  await using sandbox = await plain()
-  await using second = await sandbox.replica()
-  fill(sandbox, 2)
-  t.equal((await clientOf(second.url).json(path)).items.length, 2)
-  {
-    await using _refused = await second.faults.refuse()
-    await t.rejects(clientOf(second.url).send(path))
-    t.equal((await adminOf(sandbox).send(path)).status, 200)
-  }
-  await using _refused = await sandbox.faults.refuse()
-  t.equal((await clientOf(second.url).send(path)).status, 200)
-})
-
 void t.test('a server that lags serves old versions, and 504 for newer', async (t) => {
   await using sandbox = await startSandbox({ tls: false, freshnessMs: 1 })
   fill(sandbox, 3)
@@ -449,20 +268,6 @@ void t.test('a server that lags serves old versions, and 504 for newer', async (
   )
   fill2(sandbox)
   t.match(await events.next(), { type: 'ADDED', object: { metadata: { name: 'm1' } } })
-})
-
-void t.test('requests are recorded with user and URL', async (t) => {
-  await using sandbox = await plain()
-  const coming = sandbox.nextRequest(isWatch)
-  await adminOf(sandbox).send(path, { headers: { 'User-Agent': 'kubelet/v1.35.0' } })
-  const answer = await adminOf(sandbox).open(`${path}?watch=1`)
-  const seen = await coming
-  t.match(seen, { method: 'GET', url: `${path}?watch=1`, user: { name: 'system:anonymous' } })
-  t.equal(sandbox.requests.length, 2)
-  t.equal(sandbox.requests[0]?.headers['user-agent'], 'kubelet/v1.35.0')
-  t.equal(seen.over.aborted, false)
-  answer.destroy()
-  await sandbox.untilWatches(0, isWatch)
 })
 
 void t.test('a custom resource is served while its CRD exists', async (t) => {
@@ -499,42 +304,4 @@ void t.test('a custom resource is served while its CRD exists', async (t) => {
   t.equal((await client.send(pumps, onlyProtobuf)).status, 406)
   sandbox.delete(definitions, 'pumps.plant.example.com')
   t.equal((await client.send(pumps)).status, 404)
-})
-
-void t.test('a Node created twice gets AlreadyExists', async (t) => {
-  await using sandbox = await plain()
-  const asked = {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: '{"metadata":{"name":"n"}}',
-  }
-  t.equal((await adminOf(sandbox).send('/api/v1/nodes', asked)).status, 201)
-  t.match(await adminOf(sandbox).json('/api/v1/nodes', asked), {
-    code: 409,
-    reason: 'AlreadyExists',
-  })
-  t.equal(sandbox.list(nodes).length, 1)
-})
-
-void t.test('a frozen server completes no TLS handshake', async (t) => {
-  await using sandbox = await startSandbox()
-  await using other = await startSandbox()
-  const fault = sandbox.faults.freeze()
-  const socket = connectSecurely({
-    port: sandbox.port,
-    host: '127.0.0.1',
-    ca: sandbox.caCertificate ?? '',
-  })
-  t.teardown(() => socket.destroy())
-  let shaken = false
-  const secure = once(socket, 'secureConnect').then(() => {
-    shaken = true
-  })
-  await once(socket, 'connect')
-  // Meanwhile another shakes hands and answers.
-  t.equal((await adminOf(other).send(path)).status, 200)
-  t.equal(shaken, false)
-  fault[Symbol.dispose]()
-  await secure
-  t.equal(socket.authorized, true)
 })

@@ -11,7 +11,7 @@ interface ParsedPod {
 }
 
 /** More than run on a node. */
-export const maxParsedPods = 1_000
+const maxParsedPods = 1_000
 
 /**
  * The references of the pods of a node, each pod parsed once per resource version: nearly every

@@ -1,16 +1,6 @@
 import t from 'tap'
-import {
-  conditionIn,
-  conditionPatch,
-  nextCondition,
-  conditionState,
-} from '../../../src/hub/boot/condition.ts'
+import { conditionState } from '../../../src/hub/boot/condition.ts'
 import type { BootVerdict, PodVerdict } from '../../../src/hub/boot/verdict.ts'
-import { cursorOf } from '../../../src/api/codec/cursor.ts'
-import { encoded } from './rich-pod.ts'
-
-const minute = 60_000
-const now = Date.parse('2026-11-21T12:00:00Z')
 
 const pod = (name: string, ready: boolean): PodVerdict => ({
   namespace: 'plant',
@@ -52,43 +42,4 @@ void t.test('the condition’s status, reason and message', async (t) => {
     message:
       '7 of 8 pods would not come back without a link: plant/a, plant/b, plant/c, plant/d, plant/e and 2 more',
   })
-})
-
-void t.test('a condition is written when it changes, and every five minutes', async (t) => {
-  const good = conditionState(verdict([]))
-  const bad = conditionState(verdict([pod('a', false)]))
-  const first = nextCondition(good, undefined, now)
-  t.match(first, { status: 'True', lastHeartbeat: now, lastTransition: now })
-  t.equal(nextCondition(good, first, now + 4 * minute), undefined)
-  t.match(nextCondition(good, first, now + 5 * minute), {
-    lastHeartbeat: now + 5 * minute,
-    lastTransition: now,
-  })
-  t.match(nextCondition(good, first, now - 60 * minute), { lastHeartbeat: now - 60 * minute })
-  const second = nextCondition(bad, first, now + minute)
-  t.match(second, { status: 'False', lastTransition: now + minute })
-  const worse = conditionState(verdict([pod('a', false), pod('b', false)]))
-  t.match(nextCondition(worse, second, now + 2 * minute), {
-    lastHeartbeat: now + 2 * minute,
-    lastTransition: now + minute,
-  })
-})
-
-void t.test('a condition is found in the Node that it was written to', async (t) => {
-  const condition = nextCondition(conditionState(verdict([])), undefined, now)
-  if (!condition) throw new Error('it was never written')
-  const gvk = { group: '', version: 'v1', kind: 'Node' }
-  for (const encoding of ['json', 'protobuf'] as const) {
-    const { object } = encoded(encoding, gvk, {
-      metadata: { name: 'edge-1' },
-      ...conditionPatch(condition),
-    })
-    t.strictSame(conditionIn(cursorOf(encoding, gvk, object)), condition)
-    const bare = encoded(encoding, gvk, { metadata: { name: 'edge-1' }, status: {} })
-    t.equal(conditionIn(cursorOf(encoding, gvk, bare.object)), undefined)
-  }
-  // A status of 255 bytes, of which there is one.
-  const broken = { namespace: '', name: '', uid: '', resourceVersion: '' }
-  const bytes = Buffer.from([0x1a, 0xff, 0x01, 0x00])
-  t.equal(conditionIn(cursorOf('protobuf', gvk, { ...broken, bytes })), undefined)
 })

@@ -19,7 +19,6 @@ const nodeName = 'edge-1'
 const minute = 60_000
 
 const core = (resource: string): GVR => ({ group: '', version: 'v1', resource })
-const csiNode = `/apis/storage.k8s.io/v1/csinodes/${nodeName}`
 const claimPath = '/api/v1/namespaces/plant/persistentvolumeclaims/data'
 const secretUrl = '/api/v1/namespaces/plant/secrets?fieldSelector=metadata.name%3Dtls'
 const secretPlace = {
@@ -111,44 +110,6 @@ class World implements Disposable {
   }
 }
 
-void t.test('nothing is requested before a kubelet has requested its pods', async (t) => {
-  using world = new World()
-  world.known.forgetList(podsOf(nodeName))
-  world.refresher.cameOnline()
-  await world.pass(10 * minute)
-  t.strictSame(world.asked, [])
-})
-
-void t.test('objects that the cache lacks are requested at once', async (t) => {
-  using world = new World(pod(claimSource, secretSource))
-  world.refresher.cameOnline()
-  await world.pass(2_000)
-  t.strictSame(world.urls().toSorted(), [claimPath, secretUrl, csiNode])
-})
-
-void t.test('a new pod is scanned soon', async (t) => {
-  using world = new World()
-  world.known.put({ group: 'storage.k8s.io', version: 'v1', resource: 'csinodes' }, '', nodeName, {
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'CSINode',
-    metadata: { name: nodeName },
-  })
-  world.refresher.cameOnline()
-  // What is known already is requested within half a minute, and not again soon.
-  await world.pass(minute)
-  await world.passUntilLook()
-  world.asked.length = 0
-  world.known.list(podsOf(nodeName), 'Pod', [pod(secretSource)])
-  world.refresher.storeChanged()
-  await world.pass(2_000)
-  t.strictSame(world.asked, [], 'a write that is not to the pods changes nothing')
-  world.podsVersion = '2'
-  world.refresher.storeChanged()
-  // The longer the look before took, and a machine may be busy, the longer this one is put off.
-  for (let second = 0; second < 60 && world.asked.length === 0; second += 1) await world.pass(1_000)
-  t.strictSame(world.urls(), [secretUrl])
-})
-
 void t.test('pods that change all the time are scanned seldom', async (t) => {
   using world = new World(pod(secretSource))
   const { known } = world
@@ -216,32 +177,6 @@ void t.test('a watched collection is not requested until its bookmarks end', asy
   t.ok(world.urls().includes(secretUrl), 'and requested when its bookmarks end')
 })
 
-void t.test('nothing is requested offline', async (t) => {
-  using world = new World(pod(claimSource))
-  world.online = false
-  world.refresher.storeChanged()
-  await world.pass(60 * minute)
-  t.strictSame(world.asked, [])
-  world.online = true
-  world.refresher.cameOnline()
-  await world.pass(minute)
-  t.ok(world.urls().includes(claimPath))
-  world.online = false
-  world.asked.length = 0
-  await world.pass(60 * minute)
-  t.strictSame(world.asked, [])
-})
-
-void t.test('a forbidden object is requested ever less often, and reported once', async (t) => {
-  using world = new World(pod(claimSource))
-  world.answer = ({ url }) => (url === claimPath ? 'forbidden' : 'confirmed')
-  world.refresher.cameOnline()
-  await world.pass(60 * minute)
-  const tries = world.urls().filter((url) => url === claimPath).length
-  t.ok(tries >= 5 && tries <= 10, `${tries} in an hour`)
-  t.strictSame(world.forbidden, ['data'])
-})
-
 void t.test('an object that is not stored is requested ever less often', async (t) => {
   using world = new World(pod(claimSource))
   world.refresher.cameOnline()
@@ -272,21 +207,6 @@ void t.test('a service account is requested only after the kubelet did', async (
   })
   await world.pass(10 * minute)
   t.ok(world.urls().includes(path))
-})
-
-void t.test('a failed round is followed by another', async (t) => {
-  using world = new World(pod(claimSource))
-  const { known } = world
-  const fails = new Error('unforeseen')
-  known.collection = () => {
-    throw fails
-  }
-  world.refresher.cameOnline()
-  await world.pass(5_000)
-  t.ok(world.failures.includes(fails))
-  known.collection = (query) => FakeKubeletCache.prototype.collection.call(known, query)
-  await world.pass(minute)
-  t.ok(world.urls().includes(claimPath))
 })
 
 void t.test('a malformed claim keeps no other pod from being refreshed', async (t) => {

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { cursorOf } from '../../../src/api/codec/cursor.ts'
 import type { OnFilterFailure } from '../../../src/hub/filter/chain.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
 import type { Filter, FilterDefinition } from '../../../src/hub/filter/filter.ts'
@@ -180,43 +179,6 @@ void t.test('one version of an object is filtered once, also from other bytes', 
   }
 })
 
-void t.test('another version, object or chain is filtered anew', async (t) => {
-  const { chain, asked } = counting()
-  chain.apply(pod, 'json', labelled('yes'))
-  for (const known of [{ resourceVersion: '2' }, { uid: 'v' }, { name: 'b' }, { namespace: 'm' }]) {
-    chain.apply(pod, 'json', labelled('yes', known))
-  }
-  chain.apply({ ...pod, version: 'v2' }, 'json', labelled('yes'))
-  t.equal(asked(), 6)
-})
-
-void t.test('different bytes of one version are filtered separately', async (t) => {
-  const { chain, asked } = counting()
-  t.equal(chain.apply(pod, 'json', labelled('no')), undefined)
-  const other = labelled('yes')
-  t.equal(chain.apply(pod, 'json', other), other)
-  t.equal(chain.apply(pod, 'json', labelled('no')), undefined)
-  t.equal(asked(), 3)
-})
-
-void t.test('chains do not share edited objects', async (t) => {
-  const filters = new Filters(
-    [
-      define('lists', append('l')),
-      define('watches', append('w'), {
-        rules: [{ components: ['kubelet'], group: '', resources: ['pods'], verbs: ['watch'] }],
-      }),
-    ],
-    inputsOf(),
-    { onFailure: () => undefined, warn },
-  )
-  const given = object('{}')
-  const looks = (['list', 'watch', 'list'] as const).map((verb) =>
-    text(filters.chainFor('kubelet', pods, verb)?.apply(pod, 'json', given)),
-  )
-  t.strictSame(looks, ['{"x":"l"}', '{"x":"w"}', '{"x":"l"}'])
-})
-
 void t.test('an object without a version is filtered each time', async (t) => {
   const { chain, asked } = counting()
   chain.apply(pod, 'json', labelled('yes', { resourceVersion: '' }))
@@ -232,17 +194,4 @@ void t.test('filtering a slice does not retain its buffer', async (t) => {
   chunk.fill(0)
   chain.apply(pod, 'json', object('{"metadata":{}}'))
   t.equal(asked(), 1)
-})
-
-void t.test('a filter sees the kind and the name of the object', async (t) => {
-  const seen: unknown[] = []
-  const chain = chainOf([
-    define('a', ({ namespace, name, kind }) => {
-      seen.push([namespace, name, kind])
-      return 'leave'
-    }),
-  ])
-  chain.apply(pod, 'json', object('{}'))
-  t.strictSame(seen, [['n', 'a', 'Pod']])
-  t.equal(cursorOf('json', pod, object('{}')).kind, 'Pod')
 })

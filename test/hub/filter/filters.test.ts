@@ -56,23 +56,6 @@ void t.test(
   },
 )
 
-void t.test('a filter with nothing to do lets all pass', async (t) => {
-  const filters = new Filters([define({ create: () => undefined })], inputsOf(), telling)
-  const chain = filters.chainFor('kube-proxy', services, 'list')
-  t.strictSame(chain?.filters, [])
-  t.equal(chain?.apply(service, 'json', object), object)
-})
-
-void t.test('a filter is not created before its awaited inputs are known', async (t) => {
-  const definition = define({ needs: ['pool'], awaits: ['pool'], create: () => () => 'withhold' })
-  const filters = new Filters([definition], inputsOf(), telling)
-  t.strictSame(filters.chainFor('kube-proxy', services, 'list')?.missingInputs, ['pool'])
-  filters.setInputs({ pool: null })
-  const chain = filters.chainFor('kube-proxy', services, 'list')
-  t.strictSame(chain?.missingInputs, [], 'that there is none is known')
-  t.equal(chain?.apply(service, 'json', object), undefined)
-})
-
 void t.test(
   'a filter runs without an unavailable input, and its former state goes on doing so',
   async (t) => {
@@ -96,22 +79,6 @@ void t.test(
     )
   },
 )
-
-void t.test('components are added to a filter, but never the hub itself', async (t) => {
-  const filters = new Filters([define()], inputsOf(), telling)
-  let told = 0
-  using _told = filters.onChange(() => told++)
-  t.equal(filters.chainFor('coredns', services, 'list'), undefined)
-  filters.setAdditionalComponents(new Map([['a', new Set(['coredns', 'nodehub'])]]))
-  t.ok(filters.chainFor('coredns', services, 'list'))
-  t.ok(filters.chainFor('kube-proxy', services, 'list'))
-  t.equal(filters.chainFor('coredns', services, 'get'), undefined, 'for what the rules say')
-  t.equal(filters.chainFor('nodehub', services, 'list'), undefined)
-  filters.setAdditionalComponents(new Map([['a', new Set(['coredns', 'nodehub'])]]))
-  t.equal(told, 1, 'the same again is no change')
-  filters.setAdditionalComponents(new Map())
-  t.equal(filters.chainFor('coredns', services, 'list'), undefined)
-})
 
 void t.test('a filter that cannot be created fails by its onError', async (t) => {
   const failures: string[] = []

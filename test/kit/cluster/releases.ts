@@ -5,7 +5,7 @@ import { findBinaries } from './binaries.ts'
 /**
  * The Kubernetes versions that nodehub supports; docs/kubernetes-versions.md has what each can do.
  */
-export const supportedMinors = ['1.31', '1.32', '1.33', '1.34', '1.35', '1.36'] as const
+const supportedMinors = ['1.31', '1.32', '1.33', '1.34', '1.35', '1.36'] as const
 
 /**
  * Programs of one Kubernetes version, in one folder: its API server, and whichever others there
