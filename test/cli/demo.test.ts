@@ -118,7 +118,7 @@ void t.test('demo refuses --server-addr', async (t) => {
   t.match(errors.join('\n'), /--server-addr: the demonstration brings an API server of its own/)
 })
 
-void t.test('demo prints a kubeconfig for TLS', async (t) => {
+void t.test('demo prints a kubeconfig for TLS, and its node can reboot offline', async (t) => {
   const { said } = await startDemo(t, '--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0')
   const file = readFileSync(/KUBECONFIG=(\S+over-tls\S+)/.exec(said)?.[1] ?? '', 'utf8')
   const { cluster, user } = currentContext(file)
@@ -132,12 +132,10 @@ void t.test('demo prints a kubeconfig for TLS', async (t) => {
     },
   })
   t.match((await kubectl.list('/api/v1/pods')).names, ['plant/collector-0'])
-})
 
-void t.test('the demo’s node is ready for an offline reboot', async (t) => {
-  const { said } = await startDemo(t, '--proxy-port=0', '--serve-port=0', '--proxy-secure-port=0')
-  const [, port, file = ''] = /inspect boot --serve-port=(\d+) --token-file=(\S+)/.exec(said) ?? []
-  const headers = { Authorization: `Bearer ${readFileSync(file, 'utf8')}` }
+  const [, port, tokenFile = ''] =
+    /inspect boot --serve-port=(\d+) --token-file=(\S+)/.exec(said) ?? []
+  const headers = { Authorization: `Bearer ${readFileSync(tokenFile, 'utf8')}` }
   const verdict = async () =>
     (await (
       await fetch(`http://127.0.0.1:${port}/inspect/boot`, { headers })

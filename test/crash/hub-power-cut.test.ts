@@ -15,7 +15,7 @@ else {
         folder: rootFolder(t),
         library,
         seed: 1,
-        lives: 2,
+        lives: 1,
         cuts: 4,
         onCut: (step, of) => t.pass(`after step ${step} of ${of}`),
       })

@@ -76,34 +76,6 @@ void t.test(
   },
 )
 
-void t.test('gauges without labels are set and moved both ways', async (t) => {
-  const metrics = createMetrics()
-  metrics.watches.add(3)
-  metrics.watches.add(-1)
-  metrics.online.set(1)
-  metrics.upstreamHealthy.set({ upstream: 'https://a:6443' }, 0)
-  t.strictSame(await samples(metrics, 'nodehub_watches'), ['nodehub_watches 2'])
-  t.strictSame(await samples(metrics, 'nodehub_online'), ['nodehub_online 1'])
-  t.strictSame(await samples(metrics, 'nodehub_upstream_healthy'), [
-    'nodehub_upstream_healthy{upstream="https://a:6443"} 0',
-  ])
-})
-
-void t.test('durations reach from a millisecond to a minute', async (t) => {
-  const metrics = createMetrics()
-  metrics.requestDuration.observe({ verb: 'list', source: 'cache' }, 0.0007)
-  const buckets = await samples(metrics, 'nodehub_request_duration_seconds_bucket')
-  t.match(buckets[0], /le="0.001",verb="list",source="cache"} 1$/)
-  t.match(buckets.at(-2), /le="60"/)
-})
-
-void t.test('two hubs in one process count apart', async (t) => {
-  const [one, two] = [createMetrics(), createMetrics()]
-  one.storeCommits.add()
-  t.strictSame(await samples(one, 'nodehub_store_commits_total'), ['nodehub_store_commits_total 1'])
-  t.strictSame(await samples(two, 'nodehub_store_commits_total'), ['nodehub_store_commits_total 0'])
-})
-
 void t.test('traffic is told when it is asked for, each byte once', async (t) => {
   const metrics = createMetrics()
   const labels = { verb: 'list', resource: 'pods', subresources: '', client: 'kubelet' }

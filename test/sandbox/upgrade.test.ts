@@ -40,20 +40,6 @@ const webSocket = {
   'Sec-WebSocket-Protocol': 'v5.channel.k8s.io, v4.channel.k8s.io',
 }
 
-/** A client's frame: one message, masked. */
-function frame(opcode: number, payload: Buffer): Buffer {
-  const mask = randomBytes(4)
-  const masked = Buffer.from(payload.map((byte, at) => byte ^ (mask[at % 4] ?? 0)))
-  const length =
-    payload.length < 126
-      ? Buffer.from([0x80 | payload.length])
-      : Buffer.from([0x80 | 126, payload.length >> 8, payload.length & 255])
-  return Buffer.concat([Buffer.from([0x80 | opcode]), length, mask, masked])
-}
-
-const message = (channel: number, text: string): Buffer =>
-  frame(2, Buffer.concat([Buffer.from([channel]), Buffer.from(text)]))
-
 /** All that the server sent until it closed: opcode, channel, text. */
 async function messages({ socket, head }: Upgraded): Promise<[number, number, string][]> {
   const chunks = [head]
@@ -99,36 +85,6 @@ void t.test('a command runs over a WebSocket and says how it ended', async (t) =
   })
 })
 
-void t.test('input comes back until it is closed, however it is cut', async (t) => {
-  await using sandbox = await start()
-  const open = await upgrade(sandbox, 'p/exec?command=cat&stdin=true&stdout=true', webSocket)
-  const long = 'x'.repeat(300)
-  const all = Buffer.concat([
-    message(0, 'one'),
-    message(0, long),
-    frame(9, Buffer.from('!')),
-    frame(2, Buffer.from([255, 0])),
-  ])
-  for (let at = 0; at < all.length; at += 7) open.socket.write(all.subarray(at, at + 7))
-  const found = await messages(open)
-  t.strictSame(found.slice(0, 2), [
-    [2, 1, 'one'],
-    [2, 1, long],
-  ])
-  t.equal(found[2]?.[0], 10, 'a ping is answered')
-  t.match(found[3]?.[2], 'Success')
-})
-
-void t.test('a client that sends unmasked frames is disconnected', async (t) => {
-  await using sandbox = await start()
-  const open = await upgrade(sandbox, 'p/exec?stdin=true', webSocket)
-  open.socket.write(Buffer.from([0x82, 1, 0]))
-  t.strictSame(
-    (await messages(open)).map(([opcode]) => opcode),
-    [8],
-  )
-})
-
 void t.test('SPDY is accepted, and every byte comes back', async (t) => {
   await using sandbox = await start()
   const headers = { Upgrade: 'SPDY/3.1', 'X-Stream-Protocol-Version': 'v4.channel.k8s.io' }
@@ -144,29 +100,6 @@ void t.test('SPDY is accepted, and every byte comes back', async (t) => {
     if (length >= sent.length) break
   }
   t.ok(Buffer.concat(chunks).equals(sent))
-})
-
-void t.test('an impossible upgrade is refused with a Status', async (t) => {
-  await using sandbox = await start()
-  const refusal = async (
-    path: string,
-    headers: Record<string, string>,
-  ): Promise<[number, object]> => {
-    const asking = request(`${sandbox.url}/api/v1/namespaces/default/pods/${path}`, {
-      headers: { Connection: 'Upgrade', ...headers },
-    })
-    asking.end()
-    const [answer] = (await once(asking, 'response')) as [IncomingMessage]
-    const chunks: Buffer[] = []
-    for await (const chunk of answer) chunks.push(chunk as Buffer)
-    return [answer.statusCode ?? 0, JSON.parse(Buffer.concat(chunks).toString()) as object]
-  }
-  const [status, body] = await refusal('none/exec', webSocket)
-  t.equal(status, 404)
-  t.match(body, { kind: 'Status', message: 'pods "none" not found' })
-  t.equal((await refusal('p/exec', { ...webSocket, 'Sec-WebSocket-Protocol': 'other' }))[0], 400)
-  sandbox.authorize(() => false)
-  t.equal((await refusal('p/exec', webSocket))[0], 403)
 })
 
 void t.test('a log goes on while it is followed', async (t) => {

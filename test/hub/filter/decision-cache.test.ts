@@ -57,17 +57,3 @@ void t.test('decisions are bounded in bytes, the oldest forgotten first', async 
   t.ok(kept.length > 5 && kept.length < 13, `${kept.length} are kept`)
   t.strictSame(kept, objects.slice(-kept.length))
 })
-
-void t.test('an object that is left unchanged takes no room in the cache', async (t) => {
-  const cache = new DecisionCache(100_000)
-  const objects = Array.from({ length: 100 }, (_, at) => object(`${at}`, 'x'.repeat(8_000)))
-  for (const one of objects) cache.set(0, pod, 'json', one, 'left')
-  t.equal(objects.filter((one) => cache.get(0, pod, 'json', one) === 'left').length, 100)
-})
-
-void t.test('an edit that inserts too much is not cached', async (t) => {
-  const cache = new DecisionCache(100_000)
-  const one = object('a', '{}')
-  cache.set(0, pod, 'json', one, edited(one, 'x'.repeat(20_000)))
-  t.equal(cache.get(0, pod, 'json', one), undefined)
-})
