@@ -43,6 +43,10 @@ export const service = (name: string, clusterIP: string, namespace = 'default'):
   },
 })
 
+/** The request by which a hub knows its cluster. */
+export const identifiesCluster = ({ url }: { readonly url: string }): boolean =>
+  url === '/api/v1/namespaces/default/services?fieldSelector=metadata.name%3Dkubernetes'
+
 /** An API server that can be unplugged. */
 export class CloudServer {
   readonly sandbox: Sandbox

@@ -19,7 +19,15 @@ import {
   volumes,
 } from '../kit/bootable.ts'
 import { at, objectOf } from '../kit/client.ts'
-import { configMaps, nodeName, pods, podsOfNode, secrets, serviceAccounts } from '../kit/cloud.ts'
+import {
+  configMaps,
+  nodeName,
+  pods,
+  podsOfNode,
+  secrets,
+  serviceAccounts,
+  identifiesCluster,
+} from '../kit/cloud.ts'
 import {
   startCloud,
   startTestHub,
@@ -42,10 +50,8 @@ const byTheHub = ({ headers }: SeenRequest): boolean =>
 
 const askedByTheHub = (cloud: CloudServer): string[] =>
   cloud.sandbox.requests
-    .filter((each) => byTheHub(each))
+    .filter((each) => byTheHub(each) && !identifiesCluster(each))
     .map(({ url }) => url)
-    // By which it knows the cluster.
-    .filter((url) => url !== '/api/v1/namespaces/default/services/kubernetes')
 
 const secretSource = { secret: { secretName: 'password' } }
 const claimSource = { persistentVolumeClaim: { claimName: 'data' } }

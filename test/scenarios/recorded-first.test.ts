@@ -35,6 +35,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   committedVersion: (key) => store.committedVersion(key),
   settled: (key) => store.settled(key),
   holdsFor: (prefix) => store.holdsFor(prefix),
+  newestVersion: (gvr) => store.newestVersion(gvr),
   observedVersion: (identity, gvr) => store.observedVersion(identity, gvr),
   isContradicted: (key) => store.isContradicted(key),
   names: (audience, gvr) => store.names(audience, gvr),

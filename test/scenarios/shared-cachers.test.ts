@@ -436,7 +436,6 @@ void t.test('a restored cluster is listed anew, and its watchers come back', asy
     await hub.metric('nodehub_cacher_watchers_ended_total{shared="true",reason="expired"}'),
     1,
   )
-  await restored.sandbox.untilWatches(1, isOwnWatch)
   const { names, resourceVersion } = await hub
     .as('operator')
     .list(`${allServices}?resourceVersion=0`)

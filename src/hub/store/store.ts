@@ -213,6 +213,8 @@ export interface ObjectStore extends AsyncDisposable {
    * (`forget`).
    */
   isContradicted(key: CollectionKey): boolean
+  /** The newest stored version of a resource, of any identity; `undefined`: none that compares. */
+  newestVersion(gvr: GVR): ResourceVersion | undefined
   /**
    * The collections of a partition and resource that `list` would return and that are complete:
    * those of `namespace` and of all namespaces; for `undefined` only the latter.

@@ -1,13 +1,22 @@
 import type { Logger } from 'pino'
-import { textAt } from '../../api/kube/json-at.ts'
+import { listAt, textAt } from '../../api/kube/json-at.ts'
+import { isNewer } from '../../api/kube/resource-version.ts'
+import { nodes, pods, services } from '../../api/kube/resources.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import { apiCall } from '../../http/client/api-call.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { NotReady, ProbeRefused, type Probe } from '../upstream/probe.ts'
 
-/** The Service that API servers make in an empty cluster: nodes may read it, and no namespace. */
-const path = '/api/v1/namespaces/default/services/kubernetes'
+/**
+ * The Service that API servers make in an empty cluster: nodes may read it, and no namespace. A
+ * list without a version is consistent: it has the UID of the Service, and the newest version of
+ * the cluster.
+ */
+const path = '/api/v1/namespaces/default/services?fieldSelector=metadata.name%3Dkubernetes'
+
+/** What every kubelet reads, and large clusters keep with services, unlike Events and leases. */
+const ofOneEtcd = [services, pods, nodes]
 
 /** The document of the store with the UID of that Service. No client's request has its key. */
 const key = { identity: sharedIdentity, path: '/cluster', representation: 'uid' } as const
@@ -17,12 +26,20 @@ class OtherCluster extends Error {
   readonly code = 'OTHER_CLUSTER'
 }
 
-type Store = Pick<ObjectStore, 'document' | 'putDocument' | 'drop'>
+type Store = Pick<ObjectStore, 'document' | 'putDocument' | 'newestVersion' | 'drop'>
+
+/** What an API server says of its cluster. */
+interface ClusterState {
+  /** '': it has no such Service. */
+  readonly uid: string
+  readonly version: string
+}
 
 /**
  * The cluster whose answers the store holds. Another one may be behind the same address and CA: it
  * was built anew, or the node has joined another. Its API servers would be given the first one's
- * records for their own, and its callers the first one's Secrets.
+ * records for their own, and its callers the first one's Secrets. So is one that was restored from
+ * a backup: its versions are behind those that the store has, and mean other states.
  */
 export class KnownCluster {
   readonly #connections: Connections
@@ -71,39 +88,53 @@ export class KnownCluster {
   async #compare(origin: string, withinMs: number): Promise<void> {
     const store = await this.#store.promise
     if (this.#compared.has(origin)) return
-    const uid = await this.#uidAt(origin, withinMs)
-    if (uid === undefined) return
+    const state = await this.#stateAt(origin, withinMs)
+    if (state === undefined) return
     // One after the other: the second would drop what came after the first.
-    const turn = this.#turn.then(() => this.#take(uid, origin, store))
+    const turn = this.#turn.then(() => this.#take(state, origin, store))
     this.#turn = turn.catch(() => undefined)
     await turn
   }
 
-  async #take(uid: string, origin: string, store: Store): Promise<void> {
+  async #take({ uid, version }: ClusterState, origin: string, store: Store): Promise<void> {
     const known = store.document(key)
-    if (known && Buffer.from(known.body).toString() !== uid) {
-      if (this.#compared.size > 0)
-        throw new OtherCluster(`${origin} is of another cluster than the other API servers`)
+    const isOther = uid !== '' && known && Buffer.from(known.body).toString() !== uid
+    if (isOther && this.#compared.size > 0)
+      throw new OtherCluster(`${origin} is of another cluster than the other API servers`)
+    const isRestored = ofOneEtcd.some((gvr) => isNewer(store.newestVersion(gvr), version))
+    if (isOther || isRestored) {
       await store.drop()
       this.#onDropped()
-      this.#log.warn(
-        { upstream: origin },
-        'this is another cluster than the one whose answers were recorded: all records are dropped',
-      )
+      const upstream = { upstream: origin }
+      if (isOther)
+        this.#log.warn(
+          upstream,
+          'this is another cluster than the one whose answers were recorded: all records are dropped',
+        )
+      else
+        this.#log.warn(
+          upstream,
+          'the cluster was restored from a backup since its answers were recorded: all records are dropped',
+        )
     }
-    await store.putDocument(key, { mediaType: 'text/plain', body: Buffer.from(uid) })
+    if (uid !== '')
+      await store.putDocument(key, { mediaType: 'text/plain', body: Buffer.from(uid) })
     this.#compared.add(origin)
   }
 
   /** `undefined` where it cannot be read: the API server counts as one of the known cluster. */
-  async #uidAt(origin: string, patienceMs: number): Promise<string | undefined> {
+  async #stateAt(origin: string, patienceMs: number): Promise<ClusterState | undefined> {
     const call = apiCall(new URL(origin), this.#connections.credentials, { patienceMs })
     try {
       const { status, body } = await call({ method: 'GET', path })
-      const uid = status === 200 ? textAt(body, 'metadata', 'uid') : ''
       // The next request follows after an outage.
-      if (uid === '' && status < 500) this.#compared.add(origin)
-      return uid === '' ? undefined : uid
+      if (status !== 200 && status < 500) this.#compared.add(origin)
+      if (status !== 200) return undefined
+      const [found] = listAt(body, 'items')
+      return {
+        uid: found ? textAt(found, 'metadata', 'uid') : '',
+        version: textAt(body, 'metadata', 'resourceVersion'),
+      }
     } catch {
       return undefined
     }

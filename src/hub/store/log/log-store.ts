@@ -298,6 +298,16 @@ export class LogStore implements ObjectStore {
     return false
   }
 
+  newestVersion({ group, resource }: GVR): ResourceVersion | undefined {
+    const versions: string[] = []
+    for (const { key, records, collections } of this.#parts.state.scopes.values()) {
+      if (key[2] !== group || key[4] !== resource) continue
+      for (const { held } of records.values()) versions.push(held.version)
+      for (const { version } of collections.values()) versions.push(version)
+    }
+    return newestVersion(versions)
+  }
+
   collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[] {
     const scope = this.#scopeOf(partition, gvr)
     return scope ? this.#served(scope, (of) => of === '' || of === namespace) : []
