@@ -474,19 +474,17 @@ export function objectStoreContract(
     t.equal(got(store, keyOf('a')), 'a at 13')
   })
 
-  promise('collections older than a restore are contradicted', async (t, store) => {
+  promise('an object of a restored cluster replaces newer states', async (t, store) => {
     const other = collection({ labelSelector: 'app=x' })
     const all = [object('a', 90), object('b', 91)]
     await replace(store, collection(), head(100), all)
     await replace(store, other, head(100), all)
     await store.putRestored(keyOf('a'), pod, object('a', 12))
     t.equal(got(store, keyOf('a')), 'a at 12')
-    t.ok(store.isContradicted(collection()))
     t.strictSame(listed(store, collection()), ['a at 90', 'b at 91'], 'a list stays what it was')
     await store.put(keyOf('a'), pod, object('a', 14))
     t.equal(got(store, keyOf('a')), 'a at 14', 'newer records follow')
     await replace(store, collection(), head(15), [object('a', 14)])
-    t.notOk(store.isContradicted(collection()))
     await replace(store, other, head(15), [object('a', 14)])
     t.equal(got(store, keyOf('a')), 'a at 14')
     await replace(store, collection(), head(16))
@@ -754,44 +752,21 @@ export function objectStoreContract(
     t.notOk(store.holdsFor(accountsNamed({ ...robot, name: 'rob' })))
   })
 
-  promise('observedVersion() is the newest RV that an identity got', async (t, store) => {
+  promise('holds() tells whether an identity has anything of a resource', async (t, store) => {
     const { gvr } = collection()
-    const newest = (): string | undefined => store.observedVersion(nodeIdentity, gvr)
-    t.equal(newest(), undefined)
-    await replace(store, collection(), head(99), [object('a', 90)])
-    t.equal(newest(), '99')
-    await store.put(keyOf('b'), pod, object('b', 100))
-    t.equal(newest(), '100', 'by a record of its own')
+    t.notOk(store.holds(nodeIdentity, gvr))
+    const other = tokenHolder('x')
     await store.put(
-      keyOf('c', { partition: { identity: nodeIdentity, representation: protobuf } }),
+      keyOf('a', { partition: { identity: other, representation: json } }),
       pod,
-      object('c', 102),
+      object('a', 200),
     )
-    t.equal(newest(), '102', 'in another form')
-    await store.apply(collection(), [bookmark(103)])
-    t.equal(newest(), '103')
-    await store.put(keyOf('d'), pod, object('d', 'x999'))
-    const other = { identity: tokenHolder('x'), representation: json }
-    await store.put(keyOf('a', { partition: other }), pod, object('a', 200))
-    t.equal(newest(), '103')
-    t.equal(store.observedVersion(nodeIdentity, { ...gvr, version: 'v2' }), '103')
-    t.equal(store.observedVersion(nodeIdentity, { ...gvr, resource: 'nodes' }), undefined)
+    t.notOk(store.holds(nodeIdentity, gvr))
+    t.ok(store.holds(other, gvr), 'by an object')
+    await replace(store, collection(), head(99))
+    t.ok(store.holds(nodeIdentity, { ...gvr, version: 'v2' }), 'by a collection, in any version')
+    t.notOk(store.holds(nodeIdentity, { ...gvr, resource: 'nodes' }))
   })
-
-  promise(
-    'a list with a forgotten object is contradicted until it is updated',
-    async (t, store) => {
-      t.equal(store.isContradicted(collection()), false)
-      await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
-      await store.forget(keyOf('c'))
-      t.equal(store.isContradicted(collection()), false)
-      await store.forget(keyOf('a'))
-      t.equal(store.isContradicted(collection()), true)
-      t.equal(store.isContradicted(collection({ namespace: 'default' })), false)
-      await store.apply(collection(), [changed('DELETED', object('a', 6))])
-      t.equal(store.isContradicted(collection()), false)
-    },
-  )
 
   promise('collections() lists the committed ones that apply, with RVs', async (t, store) => {
     const found = (namespace?: string) =>

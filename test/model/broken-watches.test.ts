@@ -3,7 +3,6 @@
  * find the wrong answers. The clients talk to the hub directly.
  */
 import t from 'tap'
-import { ObservedVersions } from '../../src/hub/cache/observed.ts'
 import { Recorder } from '../../src/hub/cache/recorder.ts'
 import { EventLog } from '../../src/hub/cache/cacher/event-log.ts'
 import type { WatchEvent } from '../../src/api/codec/watch.ts'
@@ -55,9 +54,4 @@ void t.test('a shared hole: the event log lacks every third event', async (t) =>
       },
   )
   await isFound(t, [9, 2])
-})
-
-void t.test('a list before a get: the hub forgets last observed versions', async (t) => {
-  using _ = broken(ObservedVersions.prototype, 'of', () => () => undefined)
-  await isFound(t, [5, 2])
 })

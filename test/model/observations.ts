@@ -89,19 +89,6 @@ export class Observations {
     return this.collections.get(pathOf(collection))?.whole === true
   }
 
-  /**
-   * The newest version at which the collection, or an object that it could hold, was shown; 0 where
-   * neither was.
-   */
-  seen(collection: Collection): number {
-    const since = [...this.objects].flatMap(([place, known]) => {
-      const [resource, namespace = '', name = ''] = place.split('/')
-      const isCovered = resource === collection.resource && covers(collection, { namespace, name })
-      return isCovered && known.there ? [known.since] : []
-    })
-    return Math.max(this.floor(collection), ...since)
-  }
-
   /** A whole list, or the initial events of a watch, at this version. */
   showList(collection: Collection, version: number): void {
     this.reach(collection, version, true)

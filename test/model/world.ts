@@ -13,7 +13,6 @@ import {
   namespaces,
   pathOf,
   pathOfObject,
-  placeIn,
   resources,
   shown,
   type Collection,
@@ -60,8 +59,6 @@ export class World implements AsyncDisposable {
   readonly #token: string
   readonly #loose = new Set<Promise<void>>()
   #looseFailure: unknown
-  /** The epoch of the link in which answers break off, and all probes are answered. */
-  #probed: number | undefined
   /** Another one for each process of the hub. */
   #life = 0
   /** The newest version when the link was cut last. */
@@ -316,7 +313,6 @@ export class World implements AsyncDisposable {
     const { audience } = viewer
     const asked = this.#ask()
     const [floor, stored] = [audience.floor(collection), audience.storedFloor(collection)]
-    const seen = audience.seen(collection)
     const mustHave = this.#mustHave(viewer, collection)
     const own = follower.version ?? floor
     const wanted = wantedVersion(operation, own, this.#history)
@@ -377,13 +373,12 @@ export class World implements AsyncDisposable {
       )
     }
     const isOnline = this.#stateSince(asked) === 'online'
-    // While the hub takes the cloud to be there, a list of any age takes nothing back that a get
-    // has shown.
-    const isInOrder = wanted === '0' && (isOnline || this.#probed === asked.epoch)
-    const least = Math.max(
-      leastVersion(wanted, isOnline ? floor : stored, isOnline, asked.newest),
-      isInOrder ? seen : 0,
-    )
+    // Of any age it may come from the API server that lags, as it would without a hub.
+    const isOfAnyAge =
+      wanted === '0' && this.#setup.lag > 0 && this.#stateSince(asked) !== 'offline'
+    const least = isOfAnyAge
+      ? 0
+      : leastVersion(wanted, isOnline ? floor : stored, isOnline, asked.newest)
     if (version < least) throw new Finding(`${path} is at ${version}, before ${least}`)
     if (exact && version !== Number(wanted)) {
       throw new Finding(`${path} is at ${version}, not exactly that`)
@@ -442,7 +437,9 @@ export class World implements AsyncDisposable {
     const answer = await this.#send(viewer, path)
     const state = this.#stateSince(asked)
     const isOnline = state === 'online'
-    const since = isOnline ? (version === 'none' ? asked.newest : known) : stored
+    const isLate = version === 'any' && this.#setup.lag > 0 && state !== 'offline'
+    const ofOnline = version === 'none' ? asked.newest : known
+    const since = isLate ? 0 : isOnline ? ofOnline : stored
     this.#say(viewer, `${path}: ${answer?.status}`)
     if (answer?.status === 200) {
       const object = modelObject(answer.object)
@@ -592,31 +589,9 @@ export class World implements AsyncDisposable {
   async #cut({ what, bytes, viewer, collection }: Op<'cut'>): Promise<void> {
     const { state } = this.#link
     const asks = { viewer, collection }
-    // Half of those who list know the collection as it was before the last write, and each object
-    // by name as it is now: the cache alone would take that back.
-    if (what === 'list' && state === 'online' && bytes % 2 === 0) {
-      const listed = this.#collection(collection)
-      const { resource } = listed
-      await this.#list({ ...asks, ...plainList })
-      this.#write({ do: 'write', ...placeIn(listed) })
-      for (const { namespace, name } of this.#history
-        .objects(listed, this.#history.newest)
-        .values()) {
-        await this.#get({
-          do: 'get',
-          viewer,
-          resource,
-          namespace,
-          name,
-          version: 'none',
-          loose: false,
-        })
-      }
-    }
     {
       using _cut = this.#cloud.sandbox.faults.cut(bytes, ({ path }) => path !== '/readyz')
       this.#link.is(state === 'offline' ? 'offline' : 'unclear')
-      this.#probed = state === 'online' ? this.#link.epoch : undefined
       if (what === 'follow') await this.#follow({ ...asks, from: 'own' })
       else await this.#list({ ...asks, ...plainList, version: 'any' })
     }

@@ -12,7 +12,6 @@ import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
 import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
 import { collectionId } from './collection-id.ts'
-import type { ObservedVersions } from './observed.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 
 interface RecordedListParts {
@@ -26,7 +25,6 @@ interface RecordedListParts {
   readonly info: ResourceRequest
   readonly baseline: RequestBaseline
   readonly store: ObjectStore
-  readonly observed: ObservedVersions
   readonly pages: PagedLists
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
@@ -144,7 +142,6 @@ export class RecordedList implements ListStream {
       await this.#drop()
       await store.settled(key)
     }
-    this.#note(meta.resourceVersion)
     return this.#cut
   }
 
@@ -157,14 +154,6 @@ export class RecordedList implements ListStream {
     const version = store.version(key)
     if (version !== undefined || this.#baseline.isConsistent) return version
     return widerCollection(key, representation, store)?.resourceVersion
-  }
-
-  #note(version: string): void {
-    const { observed, exchange, info } = this.#parts
-    const of = { identity: exchange.identity, gvr: info.gvr }
-    if (this.#baseline.isConsistent)
-      observed.noteConsistent(of, version, this.#baseline.lastObserved)
-    else observed.note(of, version)
   }
 
   async #commit(version: string, gvk: GVK, extra: string): Promise<void> {

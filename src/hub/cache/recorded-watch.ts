@@ -30,7 +30,6 @@ import {
 } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
 import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
-import type { ObservedVersions } from './observed.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 import { projectionOf, showsEventProjection } from './projection.ts'
 
@@ -42,7 +41,6 @@ interface RecordedWatchParts {
   readonly representations: readonly [Representation, ...Representation[]]
   readonly info: ResourceRequest
   readonly baseline: (representation: Representation) => RequestBaseline
-  readonly observed: ObservedVersions
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
@@ -92,10 +90,10 @@ export class RecordedWatch {
         : []
       await using keeper = await this.#eventRecorder()
       const begun = this.#cut(opening)
-      if (begun.length > 0) yield this.#noteObserved(await keeper.keep(begun))
+      if (begun.length > 0) yield await keeper.keep(begun)
       for await (const group of replayable.chunks) {
         const events = this.#cut(group)
-        if (events.length > 0) yield this.#noteObserved(await keeper.keep(events))
+        if (events.length > 0) yield await keeper.keep(events)
       }
     } catch (error) {
       if (error instanceof BrokenStream) return
@@ -122,21 +120,6 @@ export class RecordedWatch {
     this.#isWanted = answered !== undefined
     this.#cutter = watchDecoder(encoding, projection)
     return opening
-  }
-
-  /** Notes the version of the events before they are passed on. */
-  #noteObserved(events: readonly WatchEvent[]): readonly WatchEvent[] {
-    const { observed, baseline, exchange, info } = this.#parts
-    const of = { identity: exchange.identity, gvr: info.gvr }
-    const end = events.find((event) => event.type === 'BOOKMARK' && event.initialEventsEnd)
-    if (end) {
-      const { isConsistent, lastObserved: before } = baseline(this.#representation)
-      if (isConsistent) observed.noteConsistent(of, versionOf(end) ?? '', before)
-    }
-    // Events after the initial ones are in the order of their versions; before the end of these the
-    // collection is incomplete.
-    observed.note(of, versionAfter(events) ?? '')
-    return events
   }
 
   #cut(chunks: readonly Uint8Array[]): readonly WatchEvent[] {

@@ -15,11 +15,7 @@ import type {
 } from '../../http/exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import {
-  compareVersions,
-  resourceVersion,
-  type ResourceVersion,
-} from '../../api/kube/resource-version.ts'
+import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
@@ -30,7 +26,6 @@ import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
 import type { RequestBaseline } from './replaces-stored.ts'
-import { ObservedVersions } from './observed.ts'
 import { recordable, type Recordable } from './recordable.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 import { projectionOf, showsProjection } from './projection.ts'
@@ -42,14 +37,10 @@ import { RecordedWatch } from './recorded-watch.ts'
 /** The part of an answer to record, with the stored versions at the time of the request. */
 export type RecordingPlan = Recordable & {
   readonly storedVersions?: ReadonlyMap<RepresentationKey, string | undefined>
-  /** The last observed version of the caller for the resource of a collection. */
-  readonly lastObserved?: ResourceVersion | undefined
   /** The stored state of the named object, in each representation. */
   readonly storedStates?: ReadonlyMap<RepresentationKey, StoredState>
   /** When the request of a review was planned, by the monotonic clock. */
   readonly sentAt?: number
-  /** The hub made it a consistent read, though the client did not require that. */
-  readonly isConsistent?: true
 }
 
 /** The stored state of an object at the time of the request. */
@@ -112,7 +103,6 @@ export class Recorder {
   readonly #rules: RecordingRules
   readonly #hooks: RecorderHooks
   readonly #pages = new PagedLists()
-  readonly #observed: ObservedVersions
   readonly #tokens: TokenCache
   readonly #reviews: RecordedReviews
 
@@ -125,7 +115,6 @@ export class Recorder {
     this.#store = store
     this.#reviews = reviews
     this.#tokens = new TokenCache(store)
-    this.#observed = new ObservedVersions(store)
     this.#rules = rules
     this.#hooks = hooks
   }
@@ -158,12 +147,7 @@ export class Recorder {
           this.#store.version(collectionKey(exchange, info, representation)),
         ] as const,
     )
-    return { ...what, storedVersions: new Map(kept), lastObserved: this.lastObserved(exchange) }
-  }
-
-  /** The last observed version of the caller for the resource of the request. */
-  lastObserved({ identity, info }: Exchange): ResourceVersion | undefined {
-    return info.isResource ? this.#observed.of({ identity, gvr: info.gvr }) : undefined
+    return { ...what, storedVersions: new Map(kept) }
   }
 
   /** Records an answer by its plan. Throws a `BrokenAnswer`. */
@@ -223,8 +207,6 @@ export class Recorder {
       ? this.#store.putRestored(key, read.gvk, read.object)
       : this.#store.put(key, read.gvk, read.object)
     await this.#write('object', written)
-    const { identity } = exchange
-    this.#observed.note({ identity, gvr: info.gvr }, read.object.resourceVersion)
     return { ...asItCame, kind: 'object', representation, ...read }
   }
 
@@ -425,7 +407,6 @@ export class Recorder {
             info,
             baseline: baselineOf(what, representation),
             store: this.#store,
-            observed: this.#observed,
             pages: this.#pages,
             hooks: this.#hooks,
             exchange,
@@ -464,7 +445,6 @@ export class Recorder {
       representations,
       info,
       baseline: (representation) => baselineOf(what, representation),
-      observed: this.#observed,
       store: this.#store,
       hooks: this.#hooks,
       exchange,
@@ -483,16 +463,15 @@ export class Recorder {
 }
 
 /** Whether the answer is not older than its request: to a write, and to a get without a version. */
-const isConsistentRead = ({ info: { verb, query }, isConsistent }: ObjectsPlan): boolean =>
-  isConsistent === true || verb !== 'get' || !query.get('resourceVersion')
+const isConsistentRead = ({ info: { verb, query } }: ObjectsPlan): boolean =>
+  verb !== 'get' || !query.get('resourceVersion')
 
 const baselineOf = (
-  { info: { query }, storedVersions, lastObserved, isConsistent }: ObjectsPlan,
+  { info: { query }, storedVersions }: ObjectsPlan,
   { key }: Representation,
 ): RequestBaseline => ({
   storedVersion: resourceVersion(storedVersions?.get(key)),
-  lastObserved,
-  isConsistent: isConsistent ?? (query.get('resourceVersion') ?? '') === '',
+  isConsistent: !query.get('resourceVersion'),
 })
 
 /** The client's accepted representation that the answer has. */

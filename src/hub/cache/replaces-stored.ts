@@ -8,8 +8,6 @@ import {
 export interface RequestBaseline {
   /** The version of the stored collection at the time of the request. */
   readonly storedVersion: ResourceVersion | undefined
-  /** The last observed version of the caller at that time. */
-  readonly lastObserved?: ResourceVersion | undefined
   /** The request named no version: a consistent read. */
   readonly isConsistent: boolean
 }

@@ -3,41 +3,24 @@ import { BrokenAnswer, type Recorder, type RecordingPlan } from '../cache/record
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import type { SharedCachers } from '../cache/shared/shared-cachers.ts'
-import type { SharedRecords } from '../cache/shared/shared-records.ts'
 import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
 import { because } from '../../http/exchange/explanation.ts'
 import type { BytesReply, Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { isProven, provenIdentity } from '../../http/exchange/proven.ts'
-import {
-  newestVersion,
-  resourceVersion,
-  type ResourceVersion,
-} from '../../api/kube/resource-version.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { noLongerKnown } from './deadline.ts'
-import { objectKey } from '../answers/keys.ts'
 import { answerLocally, type OfflineParts } from '../answers/offline.ts'
-import { coveringCollection, newestCoveringVersion } from '../answers/covering-collection.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import {
   CredentialsRefused,
-  discard,
   isBodyConsumed,
   Unreachable,
   type Forward,
   type ForwardOptions,
 } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
-import { changesNothing, isObjectRead } from '../../api/request/request-info.ts'
-import {
-  asNotOlderThan,
-  consistentUrl,
-  consistentWatchListUrl,
-  notOlderThanUrl,
-  lastObservedFor,
-  requiresUpstream,
-} from './freshness.ts'
+import { changesNothing, isObjectRead, isTrue } from '../../api/request/request-info.ts'
 import { within } from '../../base/clock.ts'
 
 /** The parts for reading from an API server and for recording. */
@@ -46,8 +29,6 @@ export interface UpstreamPathParts {
   readonly upgrade: Upgrade
   readonly recorder: Recorder
   readonly store: ObjectStore
-  /** What callers have observed of shared collections; absent: they are given none. */
-  readonly sharedRecords?: SharedRecords
   readonly onOutcome: ForwardOptions['onOutcome']
 }
 
@@ -66,9 +47,8 @@ export interface DispatchParts extends UpstreamPathParts {
  * Forwards each request or, offline, answers it from the cache. A request that no API server
  * answers is answered from the cache in the same exchange, with two exceptions. A write that may
  * have taken effect is answered 503. A request that only an API server can answer (see
- * `requiresUpstream`), or for which the cache is older than the caller's last observed version, is
- * sent once more if an API server answers a probe made for it; that second outcome stands, a 503
- * included. A list or get that no API server answers while none is ready, as over a dead etcd, is
+ * `requiresUpstream`) is sent once more if an API server answers a probe made for it; that second
+ * outcome stands, a 503 included. A list or get that no API server answers while none is ready, as over a dead etcd, is
  * answered from the cache where that can: else it waits.
  *
  * Where API servers refuse the hub's own credentials, the cache answers the requests that use them,
@@ -81,18 +61,15 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
     if (exchange.knownUntil?.aborted) throw new StatusError(noLongerKnown())
     if (exchange.knownUntil) return because(await fromCache(exchange, parts), onlyOfflineReason)
     if (cloud.online === undefined) {
-      const early = await answerAtStartup(exchange, cloud, () =>
-        fromCacheIfCurrent(exchange, parts),
-      )
+      const early = await answerAtStartup(exchange, cloud, () => fromCache(exchange, parts))
       if (early) return because(early, 'no API server has answered a probe since the start')
     }
     if (cloud.online !== true) return because(await fromCache(exchange, parts), offlineReason)
-    const inOrderOf = notOlderThanObserved(exchange, parts) ?? exchange
     const alone = (signal: AbortSignalLike): Promise<Reply> =>
-      cachers.online({ ...inOrderOf, signal }, (own) =>
+      cachers.online({ ...exchange, signal }, (own) =>
         forwardUnlessRefused({ ...exchange, signal: own }, parts),
       )
-    const reply = await (shared ? shared.online(inOrderOf, alone) : alone(exchange.signal))
+    const reply = await (shared ? shared.online(exchange, alone) : alone(exchange.signal))
     return reply.from === 'cloud' ? because(reply, onlineReason(exchange)) : reply
   }
 }
@@ -106,6 +83,19 @@ const onlineReason = (exchange: Exchange): string =>
   requiresUpstream(exchange)
     ? 'only an API server can answer it consistently'
     : 'an API server is healthy, and no cacher answers it'
+
+/**
+ * Whether only an API server may answer while any of them answers its probe: writes, and reads
+ * without a resource version (a get, a list, a watch that begins with a list), which are consistent
+ * reads.
+ */
+function requiresUpstream({ method, info }: Exchange): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return true
+  if (!info.isResource) return false
+  const { verb, query } = info
+  const isList = verb === 'get' || verb === 'list' || isTrue(query.get('sendInitialEvents'))
+  return isList && !query.get('resourceVersion')
+}
 
 /** The handlers of cachers. */
 export const upstreamHandlers = (parts: UpstreamPathParts): UpstreamHandlers => ({
@@ -146,45 +136,6 @@ async function fromCache(exchange: Exchange, { shared, local }: DispatchParts): 
   }
 }
 
-/**
- * The same read, not older than the caller's last observed version, where the cache may answer it
- * and the caller has observed one.
- */
-function notOlderThanObserved(
-  exchange: Exchange,
-  { recorder }: DispatchParts,
-): Exchange | undefined {
-  const observed = requiresUpstream(exchange)
-    ? undefined
-    : recorder.lastObserved(withProvenIdentity(exchange))
-  return observed && asNotOlderThan(exchange, observed)
-}
-
-/** The cache's answer; `undefined` where that is older than the caller's last observed version. */
-async function fromCacheIfCurrent(
-  exchange: Exchange,
-  parts: DispatchParts,
-): Promise<Reply | undefined> {
-  const least = notOlderThanObserved(exchange, parts)
-  if (!least) return fromCache(exchange, parts)
-  if (isContradicted(exchange, parts)) return undefined
-  try {
-    return await fromCache(least, parts)
-  } catch (error) {
-    if (error instanceof StatusError && error.status.code === 504) return undefined
-    throw error
-  }
-}
-
-/** Whether an API server has answered 404 for an object of the collection as it is stored. */
-function isContradicted(exchange: Exchange, { sharedRecords, store }: UpstreamPathParts): boolean {
-  const { info } = exchange
-  if (!info.isResource || info.verb === 'get') return false
-  const source = coveringCollection(exchange, info, store)
-  if (source && store.isContradicted(source.key)) return true
-  return sharedRecords?.isContradicted(exchange) ?? false
-}
-
 const unansweredReason = 'no API server answered the request'
 
 async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
@@ -206,7 +157,7 @@ async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Prom
       if (sent && !changesNothing(exchange)) throw error
       if (kept instanceof StatusError) throw kept
       const reply =
-        kept ?? (requiresUpstream(exchange) ? undefined : await fromCacheIfCurrent(exchange, parts))
+        kept ?? (requiresUpstream(exchange) ? undefined : await fromCache(exchange, parts))
       if (!reply && tries > 1) throw error
       if (!reply && (await parts.cloud.anyAnswers())) {
         // A body that was partly read cannot be sent again.
@@ -228,7 +179,7 @@ const keptAnswer = (
   exchange: Exchange,
   parts: DispatchParts,
 ): Promise<Reply | StatusError | undefined> =>
-  fromCacheIfCurrent(exchange, parts).catch((error: unknown) =>
+  fromCache(exchange, parts).catch((error: unknown) =>
     error instanceof StatusError && error.status.code === 404 ? error : undefined,
   )
 
@@ -259,54 +210,7 @@ async function forwardAndRecord(
   const record = (wanted: RecordingPlan, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, withProvenIdentity(exchange), reply)
   const readable = { ...exchange, headers: withReadableEncodings(exchange.headers) }
-  const observed = lastObservedFor(plan, () =>
-    newestVersion([
-      parts.sharedRecords?.lastObserved(exchange),
-      lastObservedOffline(exchange, parts.store),
-      isUnknownObject(plan) ? recorder.lastObserved(exchange) : undefined,
-    ]),
-  )
-  if (observed === undefined) {
-    return record(plan, await forward(readable, options))
-  }
-  if (plan.kind === 'watch') {
-    const current = { ...readable, url: consistentWatchListUrl(exchange.url) }
-    return record({ ...plan, isConsistent: true }, await forward(current, options))
-  }
-  if (!isUnknownObject(plan) && !isContradicted(exchange, parts)) {
-    const current = { ...readable, url: notOlderThanUrl(exchange.url, observed) }
-    const reply = await forward(current, options)
-    if (reply.status !== 504) return record(plan, reply)
-    // No API server has that version: all of them lag, or the cluster was restored from a backup. A
-    // consistent read decides.
-    discard(reply)
-  }
-  const decisive = { ...readable, url: consistentUrl(exchange.url) }
-  return record({ ...plan, isConsistent: true }, await forward(decisive, options))
-}
-
-/** Whether it is a get of an object whose state is not known: a watch may have shown it gone. */
-const isUnknownObject = (plan: RecordingPlan): boolean =>
-  plan.kind === 'object' &&
-  !(plan.storedStates?.values().some(({ version }) => version !== '') ?? false)
-
-/**
- * The version at which the cache would answer, or has answered, this read offline: of the
- * collection, perhaps as part of a wider one, or of the object.
- */
-function lastObservedOffline(exchange: Exchange, store: ObjectStore): ResourceVersion | undefined {
-  const { info } = exchange
-  if (!info.isResource) return undefined
-  if (info.verb !== 'get') {
-    return resourceVersion(coveringCollection(exchange, info, store)?.resourceVersion)
-  }
-  const records = exchange.representations.map((representation) =>
-    store.get(objectKey(exchange, info, representation)),
-  )
-  const confirmed = records.map((found) =>
-    typeof found === 'object' ? resourceVersion(found.confirmedVersion) : undefined,
-  )
-  return newestVersion([...confirmed, newestCoveringVersion(exchange, info, store)])
+  return record(plan, await forward(readable, options))
 }
 
 /**

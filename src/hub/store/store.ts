@@ -201,18 +201,10 @@ export interface ObjectStore extends AsyncDisposable {
    * failed.
    */
   settled(key: CollectionKey): Promise<void>
-  /**
-   * The newest stored version of a resource for an identity, in any representation and API version:
-   * of object records and of collections. `undefined`: none that compares.
-   */
-  observedVersion(identity: Identity, gvr: GVR): ResourceVersion | undefined
+  /** Whether an object or collection of a resource is stored for an identity, in any API version. */
+  holds(identity: Identity, gvr: GVR): boolean
   /** Whether anything is stored for an identity that begins so. */
   holdsFor(prefix: string): boolean
-  /**
-   * Whether an API server has answered since that one of the collection's objects does not exist
-   * (`forget`).
-   */
-  isContradicted(key: CollectionKey): boolean
   /** The newest stored version of a resource, of any identity; `undefined`: none that compares. */
   newestVersion(gvr: GVR): ResourceVersion | undefined
   /**

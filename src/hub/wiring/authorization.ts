@@ -45,5 +45,5 @@ function isCached(exchange: Exchange, store: ObjectStore, access: AccessReviews)
   if (info.subresource !== undefined) return false
   const { gvr } = info
   const isShared = access.last(identity, gvr) === true
-  return isShared || store.observedVersion(identity, gvr) !== undefined
+  return isShared || store.holds(identity, gvr)
 }

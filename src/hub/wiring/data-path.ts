@@ -147,7 +147,6 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const callersUpstream: UpstreamPathParts = {
     ...ownUpstream,
     forward: decisions.heeding(clients.forward),
-    sharedRecords: records,
   }
   const upstream = upstreamHandlers(callersUpstream)
   const dependencies = { cloud, upstream, store, metrics, log }

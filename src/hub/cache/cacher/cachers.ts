@@ -203,7 +203,7 @@ export class Cachers implements AsyncDisposable {
       if (representation.projection === 'table') return undefined
       const { version, isLive } = cacher
       const isOld = version === undefined || isNewer(start.notOlderThan, version)
-      if (!isLive || isOld || store.isContradicted(key)) return undefined
+      if (!isLive || isOld) return undefined
       return cacher.watch({ ...options, state: 'with-end' })
     }
     cacher.readAs(reading)

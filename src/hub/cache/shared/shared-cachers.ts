@@ -240,7 +240,7 @@ export class SharedCachers implements AsyncDisposable {
     const version = resourceVersion(cacher.version)
     const least = newestVersion([start.notOlderThan, ownVersion(read, store, 'version')])
     const isOld = version === undefined || (least && compareVersions(version, least) < 0)
-    if (isOld || store.isContradicted(cacher.key)) return undefined
+    if (isOld) return undefined
     const stored = storedList(sourceOf(cacher, read, version), store)
     return stored && listReply(read.representation, stored)
   }

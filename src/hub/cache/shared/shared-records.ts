@@ -1,10 +1,9 @@
 import type { GVR } from '../../../api/kube/gvk.ts'
-import { resourceVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import { nodeIdentity } from '../../../api/request/identity.ts'
 import type { Exchange } from '../../../http/exchange/exchange.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import type { AccessReviews } from './access-reviews.ts'
-import { sharedKey, sharedRead, type SharedRead } from './shared-read.ts'
+import { sharedRead, type SharedRead } from './shared-read.ts'
 
 interface SharedRecordsParts {
   readonly store: ObjectStore
@@ -38,25 +37,5 @@ export class SharedRecords {
       access.last(credentials.identity, gvr) === true &&
       !isWithdrawn(exchange)
     )
-  }
-
-  /** The newest version that this caller can have observed here; `undefined`: none. */
-  lastObserved(exchange: Exchange): ResourceVersion | undefined {
-    const read = this.#allowed(exchange)
-    return read && resourceVersion(this.#parts.store.committedVersion(sharedKey(read)))
-  }
-
-  /**
-   * Whether an API server has since answered 404 for an object of the shared collection that this
-   * caller may read.
-   */
-  isContradicted(exchange: Exchange): boolean {
-    const read = this.#allowed(exchange)
-    return read !== undefined && this.#parts.store.isContradicted(sharedKey(read))
-  }
-
-  #allowed(exchange: Exchange): SharedRead | undefined {
-    const read = this.read(exchange)
-    return read && this.wasAllowed(read) ? read : undefined
   }
 }

@@ -269,14 +269,17 @@ export class LogStore implements ObjectStore {
     await this.#pending.get(textOf(addressOf(key)))?.last
   }
 
-  observedVersion(identity: Identity, { group, resource }: GVR): ResourceVersion | undefined {
-    const versions: string[] = []
-    for (const { key, records, collections } of this.#parts.state.scopes.values()) {
-      if (key[0] !== identity || key[2] !== group || key[4] !== resource) continue
-      for (const { held } of records.values()) versions.push(held.version)
-      for (const { version } of collections.values()) versions.push(version)
-    }
-    return this.#isOver ? undefined : newestVersion(versions)
+  holds(identity: Identity, { group, resource }: GVR): boolean {
+    if (this.#isOver) return false
+    return this.#parts.state.scopes
+      .values()
+      .some(
+        ({ key, records, collections }) =>
+          key[0] === identity &&
+          key[2] === group &&
+          key[4] === resource &&
+          records.size + collections.size > 0,
+      )
   }
 
   holdsFor(prefix: string): boolean {
@@ -286,16 +289,6 @@ export class LogStore implements ObjectStore {
       [...scopes.values()].some(({ key }) => isOf(key[0])) ||
       [...documents.values()].some(({ document }) => isOf(document[0]))
     )
-  }
-
-  isContradicted(key: CollectionKey): boolean {
-    const { state } = this.#parts
-    const address = addressOf(key)
-    const members = state.collection(address)?.members
-    if (!members) return false
-    for (const [name, below] of state.scope(address.scope)?.tombstones ?? [])
-      if (below === '' && members.has(name)) return true
-    return false
   }
 
   newestVersion({ group, resource }: GVR): ResourceVersion | undefined {
