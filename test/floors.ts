@@ -27,7 +27,7 @@ export const floors: readonly (readonly string[])[] = [
     'http/server',
     'node/lint',
   ],
-  ['hub/pipeline', 'hub/authorization', 'cluster', 'node/join'],
+  ['hub/pipeline', 'cluster', 'node/join'],
   ['hub/wiring', 'sandbox', 'node/adopt'],
   ['hub/hub.ts'],
   ['cli'],

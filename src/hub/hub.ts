@@ -15,7 +15,6 @@ import type { FilterDefinition } from './filter/filter.ts'
 import { ShownStates } from './filter/shown-states.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
-import { recordedDecisionsOf } from './wiring/authorization.ts'
 import { Boot, recordedSchemasOf } from './wiring/boot.ts'
 import { HubConfigMap } from './wiring/config-map.ts'
 import { cloudOf, reconfigureCloud } from './wiring/cloud.ts'
@@ -223,7 +222,6 @@ export async function startHub(
   const clusterKeys = parts.use(new ClusterKeys(join(config.rootDir, 'service-account-keys.json')))
   const owners = new SocketOwners()
   const recorded = new RecordedComponents(live)
-  const decisions = parts.use(recordedDecisionsOf(config, { access, store, log }))
   const path = cloudPath({
     config,
     live,
@@ -232,7 +230,6 @@ export async function startHub(
     store,
     clusterKeys,
     access,
-    decisions,
     keys,
     recorded,
     filters,

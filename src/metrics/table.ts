@@ -314,13 +314,6 @@ export const metricTable = {
     labels: ['kind'],
     initialValues: { kind: ['object', 'list', 'watch', 'document', 'token', 'review'] },
   },
-  offlineDecisions: {
-    name: 'nodehub_offline_decisions_total',
-    type: 'counter',
-    help: 'Decisions of the hub about rights and tokens, by kind: review, the answer to an access review or token review; request, whether a caller may have an answer from the cache. By result: allowed, denied, or unknown, which is answered 503.',
-    labels: ['kind', 'result'],
-    initialValues: { kind: ['review', 'request'], result: ['allowed', 'denied', 'unknown'] },
-  },
   malformed: {
     name: 'nodehub_upstream_malformed_answers_total',
     type: 'counter',

@@ -4,12 +4,7 @@ import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { ResourceVersion } from '../../src/api/kube/resource-version.ts'
 import type { RepresentationKey } from '../../src/api/request/representation.ts'
-import {
-  accountsNamed,
-  nodeIdentity,
-  serviceAccount,
-  tokenHolder,
-} from '../../src/api/request/identity.ts'
+import { nodeIdentity, tokenHolder, type Identity } from '../../src/api/request/identity.ts'
 import type {
   Partition,
   CollectionHead,
@@ -739,33 +734,37 @@ export function objectStoreContract(
     t.equal(store.version(collection()), '2', 'an older one is taken')
   })
 
-  promise('holdsFor() tells if a service account has records', async (t, store) => {
-    const robot = { namespace: 'default', name: 'robot' }
-    t.notOk(store.holdsFor(accountsNamed(robot)))
-    const identity = serviceAccount({ ...robot, uid: 'u-1' })
-    await store.put(
-      keyOf('a', { partition: { identity, representation: json } }),
-      pod,
-      object('a', 1),
-    )
-    t.ok(store.holdsFor(accountsNamed(robot)))
-    t.notOk(store.holdsFor(accountsNamed({ ...robot, name: 'rob' })))
-  })
-
-  promise('holds() tells whether an identity has anything of a resource', async (t, store) => {
+  promise('withdraw() removes what an identity is refused, and nothing else', async (t, store) => {
     const { gvr } = collection()
-    t.notOk(store.holds(nodeIdentity, gvr))
-    const other = tokenHolder('x')
-    await store.put(
-      keyOf('a', { partition: { identity: other, representation: json } }),
-      pod,
-      object('a', 200),
+    const [robot, other] = [tokenHolder('x'), tokenHolder('y')]
+    const of = (identity: Identity, namespace?: string, fieldSelector = '') =>
+      collection({
+        partition: { identity, representation: json },
+        ...(namespace !== undefined && { namespace }),
+        fieldSelector,
+      })
+    const named = of(robot, 'default', 'metadata.name=a')
+    const all = [of(robot), of(robot, 'default'), of(robot, 'elsewhere'), named, of(other)]
+    for (const key of all) await replace(store, key, head(10), [object('a', 1)])
+    const record = keyOf('a', { partition: { identity: robot, representation: json } })
+    await store.put(record, pod, object('a', 11))
+    await store.withdraw(robot, { of: 'collections', gvr, namespace: 'default' })
+    t.strictSame(
+      all.map((key) => store.version(key)),
+      [undefined, undefined, '10', '10', '10'],
     )
-    t.notOk(store.holds(nodeIdentity, gvr))
-    t.ok(store.holds(other, gvr), 'by an object')
-    await replace(store, collection(), head(99))
-    t.ok(store.holds(nodeIdentity, { ...gvr, version: 'v2' }), 'by a collection, in any version')
-    t.notOk(store.holds(nodeIdentity, { ...gvr, resource: 'nodes' }))
+    t.equal(got(store, record), 'a at 11')
+    await store.withdraw(robot, { of: 'objects', gvr, namespace: 'default', name: 'b' })
+    t.equal(got(store, record), 'a at 11')
+    await store.withdraw(robot, {
+      of: 'objects',
+      gvr: { ...gvr, version: 'v2' },
+      namespace: 'default',
+    })
+    t.equal(got(store, record), 'a at 1', 'of the collection that it may still read')
+    await store.withdraw(robot, { of: 'collections', gvr, namespace: 'default', name: 'a' })
+    t.equal(store.version(named), undefined)
+    t.equal(store.get(record), undefined)
   })
 
   promise('collections() lists the committed ones that apply, with RVs', async (t, store) => {

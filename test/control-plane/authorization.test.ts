@@ -91,11 +91,11 @@ async function withdrawnFrom(plane: ControlPlane, of: string) {
     await hub.daemon.start()
   }
   const expected: readonly (readonly [path: string, status: number])[] = [
-    [secrets, 403],
+    [secrets, 503],
     [configMaps, 200],
     [`${configMaps}/none`, 404],
     [`${secrets}/any`, 503],
-    ['/api/v1/secrets', 403],
+    ['/api/v1/secrets', 503],
   ]
   return { client, expected, restart }
 }

@@ -40,13 +40,6 @@ import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { mostSchemaBytes, mostSchemas, schemaShare } from '../../src/hub/boot/recorded-schemas.ts'
-import {
-  charactersOfDecision,
-  longestRequest,
-  mostDecisions,
-  mostOfUser,
-} from '../../src/hub/authorization/recorded-decisions.ts'
-import { closedMs } from '../../src/hub/authorization/scoped-decisions.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
 import * as events from '../../src/hub/answers/node-events.ts'
 import * as overlays from '../../src/hub/answers/status-overlays.ts'
@@ -161,13 +154,6 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       counted(mostRecordedReviews),
       bytes(longestStatus),
       bytes(contentBytes),
-    ],
-    'What was denied to callers': [
-      counted(mostOfUser),
-      counted(mostDecisions),
-      `${charactersOfDecision} characters`,
-      `${counted(longestRequest)} characters`,
-      time(closedMs),
     ],
     "The wait until a token's account is known": [
       time(accountMs),

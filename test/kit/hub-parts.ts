@@ -142,7 +142,6 @@ export async function startHubParts(
     new SharedRecords({
       store,
       access,
-      isWithdrawn: () => false,
       scope: shared.scope ?? (() => [services]),
     })
   const upstreamParts: UpstreamPathParts = {
@@ -212,7 +211,6 @@ export async function startHubParts(
       recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.onlineChanged),
       reachOf: async () => 'own',
       review: (exchange, info, review) => reviews.last(exchange, info, review),
-      authorize: () => undefined,
       kubelet: noKubelet,
     },
     ...(sharing && { shared: sharing }),

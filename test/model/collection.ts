@@ -115,14 +115,6 @@ export function selects(collection: Collection, object: ModelObject): boolean {
   }
 }
 
-/** Where an object is that the collection holds, and its label. */
-export const placeIn = ({ resource, namespace, label }: Collection) => ({
-  resource,
-  namespace: namespace ?? namespaces[0],
-  name: names[0],
-  app: label === 'app!=x' ? apps[1] : apps[0],
-})
-
 const prefixOf = ({ group, version }: GVR): string =>
   group === '' ? `/api/${version}` : `/apis/${group}/${version}`
 

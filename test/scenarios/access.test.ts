@@ -182,7 +182,7 @@ function servedRows({ accepted, ended, opaque }: Tokens): readonly Row[] {
   const asNode: Cells = ['200 403', '200 403', '401 401']
   const asNodeOffline: Cells = ['200 503', '200 503', '401 401']
   const asReader: Cells = ['403 200', '403 200', '403 200']
-  const asReaderOffline: Cells = ['403 200', '403 200', '403 200']
+  const asReaderOffline: Cells = ['503 200', '503 200', '503 200']
   const another: Cells = ['403 403', '200 403', '401 401']
   const anotherOffline: Cells = ['403 403', '200 503', '401 401']
   const none: Cells = ['401 401', '200 403', '401 401']
@@ -208,20 +208,20 @@ function servedRows({ accepted, ended, opaque }: Tokens): readonly Row[] {
       'an opaque token, of a user without permissions',
       bearer(opaque),
       ['403 403', '403 403', '403 403'],
-      ['403 403', '403 403', '403 403'],
+      ['503 503', '503 503', '503 503'],
     ],
     ['no token at all, but a word', { headers: { Authorization: 'Basic eDp5' } }, nobody, nobody],
     [
       'the kubelet with a token besides',
       { ...node, ...bearer(accepted) },
       ['200 403', '403 200', '403 200'],
-      ['200 503', '403 200', '403 200'],
+      ['200 503', '503 200', '503 200'],
     ],
     [
       "another node's kubelet with a token besides",
       { ...otherNode, ...bearer(accepted) },
       ['403 403', '403 200', '403 200'],
-      ['403 403', '403 200', '403 200'],
+      ['403 403', '503 200', '503 200'],
     ],
     [
       "another cluster's kubelet with a token besides",
@@ -265,7 +265,7 @@ async function issued(cloud: CloudServer): Promise<Tokens> {
 
 /** What was used only offline. */
 const offlineRows = ({ rotated, neverSeen }: Tokens): readonly Row[] => [
-  ["a service account's next token", bearer(rotated), nobody, ['403 200', '403 200', '403 200']],
+  ["a service account's next token", bearer(rotated), nobody, ['503 200', '503 200', '503 200']],
   ['a token that says nothing and was never accepted', bearer(neverSeen), nobody, nobody],
 ]
 

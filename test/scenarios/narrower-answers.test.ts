@@ -91,25 +91,6 @@ void t.test('Tables and metadata are answered from wider lists as far as they te
   }
 })
 
-void t.test(
-  'a client that saw a part of a list is not taken back by a lagging server',
-  async (t) => {
-    const cloud = await startCloud(t)
-    fill(cloud)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    const kubelet = hub.as('kubelet')
-    await kubelet.list('/api/v1/pods')
-    await goOffline(cloud, hub)
-    const { resourceVersion } = await kubelet.list(podsOfNode)
-    await cloud.plug()
-    await hub.online()
-    await kubelet.list(`${podsOfNode}&resourceVersion=0`)
-    const asked = cloud.sandbox.requests.findLast(({ path }) => path === '/api/v1/pods')
-    t.equal(asked?.query.get('resourceVersion'), resourceVersion)
-    t.equal(asked?.query.get('resourceVersionMatch'), 'NotOlderThan')
-  },
-)
-
 /** The status of each offline answer. */
 const statuses = async (client: Client, paths: readonly string[]): Promise<number[]> =>
   Promise.all(paths.map(async (path) => (await client.get(path)).status))

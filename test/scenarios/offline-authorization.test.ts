@@ -51,9 +51,6 @@ const metrics = (user: string): JsonObject => ({
   resourceAttributes: { verb: 'get', resource: 'nodes', subresource: 'metrics', name: 'edge-1' },
 })
 
-const decisions = (kind: string, result: string): string =>
-  `nodehub_offline_decisions_total{kind="${kind}",result="${result}"}`
-
 async function cutOff(cloud: CloudServer, hub: TestHub): Promise<void> {
   await cloud.unplug()
   await hub.restart()
@@ -86,8 +83,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
       }
       const self = await askOfSelf(kubelet(), { verb: 'list', resource: 'pods' })
       t.equal(at(objectOf(self), 'status', 'allowed'), true)
-      t.ok((await hub.metric(decisions('review', 'allowed'))) >= 2)
-      t.equal(await hub.metric(decisions('review', 'denied')), 1)
     })
 
     await t.test('whatever status the question is sent with', async (t) => {
@@ -117,7 +112,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
         t.equal(answer.status, 503, JSON.stringify(spec))
         t.equal(answer.headers['retry-after'], undefined)
       }
-      t.ok((await hub.metric(decisions('review', 'unknown'))) >= 3)
     })
   })
 }

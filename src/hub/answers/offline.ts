@@ -24,24 +24,23 @@ import { localWrite, type OfflineWriteParts } from './offline-writes.ts'
 
 export interface OfflineParts extends OfflineWriteParts, AtKubeletParts {
   /**
-   * To be called before a caller gets a stored answer: throws the StatusError where it may not have
-   * it.
-   */
-  readonly authorize: (exchange: Exchange) => void
-  /**
    * Answers a watch from the store; `undefined`: no stored collection covers it. Throws the
    * StatusError of an API server for invalid options.
    */
   readonly watch: (exchange: Exchange, info: ResourceRequest) => WatchReply | undefined
 }
 
-/** Why a caller with a token is refused, for root and the log. */
-export const unprovenReason =
-  'no API server has accepted this token, and it has no known signature of the cluster'
+/** Throws the StatusError for a caller with a token that no API server has accepted. */
+export function refuseUnproven(exchange: Exchange): void {
+  if (isProven(exchange)) return
+  const reason =
+    'no API server has accepted this token, and it has no known signature of the cluster'
+  throw new StatusError(unauthorized(), { reason })
+}
 
 /** Answers from the cache; throws a `StatusError` where it cannot. */
 export async function answerLocally(exchange: Exchange, parts: OfflineParts): Promise<Reply> {
-  if (!isProven(exchange)) throw new StatusError(unauthorized(), { reason: unprovenReason })
+  refuseUnproven(exchange)
   // Only an API server can decide whether a caller may impersonate.
   if (impersonates(exchange.headers)) throw neverCached()
   const { info } = exchange

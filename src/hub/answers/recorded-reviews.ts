@@ -11,13 +11,6 @@ import { unprovenIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectKey, ObjectStore } from '../store/store.ts'
 
-/** Resolves when the consequences of the answer are on the disk; `undefined`: it has none. */
-type OnAnswered = (
-  exchange: Exchange,
-  answered: Review,
-  sentAt: number,
-) => Promise<void> | undefined
-
 /** The status of a review, and when an API server gave it, in milliseconds since the epoch. */
 export interface ReviewAnswer {
   readonly status: JsonObject
@@ -46,6 +39,9 @@ const accessReviews: GVR = {
 /** Apart, so that no number of tokens evicts an answer about a right. */
 const tokenReviews: GVR = { ...accessReviews, resource: 'tokenreviews/answered' }
 
+/** The resources of answers, as they are stored. */
+export const reviewResources: readonly GVR[] = [accessReviews, tokenReviews]
+
 /**
  * The last answers of API servers to access reviews and token reviews, by the identity of the
  * caller and by the exact question, in whatever encoding. On the disk a question is a keyed hash:
@@ -54,13 +50,10 @@ const tokenReviews: GVR = { ...accessReviews, resource: 'tokenreviews/answered' 
 export class RecordedReviews {
   readonly #store: ObjectStore
   readonly #hashKey: Uint8Array
-  readonly #onAnswered: OnAnswered
 
-  /** `onAnswered` hears of each answer before it is passed on. */
-  constructor(store: ObjectStore, hashKey: Uint8Array, onAnswered: OnAnswered = () => undefined) {
+  constructor(store: ObjectStore, hashKey: Uint8Array) {
     this.#store = store
     this.#hashKey = hashKey
-    this.#onAnswered = onAnswered
   }
 
   /**
@@ -74,23 +67,10 @@ export class RecordedReviews {
   }
 
   /**
-   * Records the answer to what was sent at `sentAt` by the monotonic clock. Resolves after the
-   * commit; `undefined` where there is nothing to write.
+   * Records the status of the answer. Resolves after the commit; `undefined` where there is nothing
+   * to write.
    */
   put(
-    exchange: Exchange,
-    info: ResourceRequest,
-    review: Review,
-    { status, sentAt }: { readonly status: JsonObject; readonly sentAt: number },
-  ): Promise<void> | undefined {
-    const written = this.#put(exchange, info, review, status)
-    const noted = this.#onAnswered(exchange, { ...review, status }, sentAt)
-    return written && noted
-      ? Promise.all([written, noted]).then(() => undefined)
-      : (written ?? noted)
-  }
-
-  #put(
     exchange: Exchange,
     info: ResourceRequest,
     review: Review,

@@ -1,4 +1,3 @@
-import { elapsed } from '../../base/clock.ts'
 import { joined } from '../../base/bytes.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
@@ -39,8 +38,6 @@ export type RecordingPlan = Recordable & {
   readonly storedVersions?: ReadonlyMap<RepresentationKey, string | undefined>
   /** The stored state of the named object, in each representation. */
   readonly storedStates?: ReadonlyMap<RepresentationKey, StoredState>
-  /** When the request of a review was planned, by the monotonic clock. */
-  readonly sentAt?: number
 }
 
 /** The stored state of an object at the time of the request. */
@@ -83,7 +80,6 @@ interface RecordingRules {
 interface RequestWithBody {
   readonly info: ResourceRequest
   readonly content: Buffer
-  readonly sentAt?: number
 }
 
 interface EncodedBody {
@@ -137,7 +133,6 @@ export class Recorder {
       const isNamed = what.info.name !== undefined
       return isNamed ? { ...what, storedStates: this.#storedStates(exchange, what.info) } : what
     }
-    if (what?.kind === 'review') return { ...what, sentAt: elapsed() }
     if (what?.kind !== 'list' && what?.kind !== 'watch') return what
     const { info } = what
     const kept = exchange.representations.map(
@@ -334,7 +329,7 @@ export class Recorder {
 
   #review(
     exchange: Exchange,
-    { info, content, sentAt = 0 }: RequestWithBody,
+    { info, content }: RequestWithBody,
     { encoding, body }: EncodedBody,
   ): Promise<void> | undefined {
     const requestEncoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
@@ -345,7 +340,7 @@ export class Recorder {
     })
     const answered = reviewIn({ encoding, ...readObject(encoding, 'object', body) })
     if (!review || review.kind !== answered?.kind) return undefined
-    return this.#reviews.put(exchange, info, review, { status: answered.status, sentAt })
+    return this.#reviews.put(exchange, info, review, answered.status)
   }
 
   /**

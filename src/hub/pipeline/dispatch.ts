@@ -9,7 +9,7 @@ import type { BytesReply, Exchange, Handler, Reply } from '../../http/exchange/e
 import { isProven, provenIdentity } from '../../http/exchange/proven.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { noLongerKnown } from './deadline.ts'
-import { answerLocally, type OfflineParts } from '../answers/offline.ts'
+import { answerLocally, refuseUnproven, type OfflineParts } from '../answers/offline.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import {
@@ -48,8 +48,8 @@ export interface DispatchParts extends UpstreamPathParts {
  * answers is answered from the cache in the same exchange, with two exceptions. A write that may
  * have taken effect is answered 503. A request that only an API server can answer (see
  * `requiresUpstream`) is sent once more if an API server answers a probe made for it; that second
- * outcome stands, a 503 included. A list or get that no API server answers while none is ready, as over a dead etcd, is
- * answered from the cache where that can: else it waits.
+ * outcome stands, a 503 included. A list or get that no API server answers while none is ready, as
+ * over a dead etcd, is answered from the cache where that can: else it waits.
  *
  * Where API servers refuse the hub's own credentials, the cache answers the requests that use them,
  * as offline. Reads are still sent first: one that is accepted ends the refusal. Other requests are
@@ -125,7 +125,7 @@ const isRefused = (exchange: Exchange, { refusal }: Cloud): boolean =>
   (exchange.upgrade || !changesNothing(exchange))
 
 async function fromCache(exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> {
-  local.authorize(exchange)
+  refuseUnproven(exchange)
   const reply = shared?.offline(exchange)
   if (reply) return reply
   const span = exchange.span?.child('read the store', 'internal', {})

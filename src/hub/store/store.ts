@@ -201,10 +201,6 @@ export interface ObjectStore extends AsyncDisposable {
    * failed.
    */
   settled(key: CollectionKey): Promise<void>
-  /** Whether an object or collection of a resource is stored for an identity, in any API version. */
-  holds(identity: Identity, gvr: GVR): boolean
-  /** Whether anything is stored for an identity that begins so. */
-  holdsFor(prefix: string): boolean
   /** The newest stored version of a resource, of any identity; `undefined`: none that compares. */
   newestVersion(gvr: GVR): ResourceVersion | undefined
   /**
@@ -258,6 +254,11 @@ export interface ObjectStore extends AsyncDisposable {
     events: readonly WatchEvent[],
     options?: ApplyOptions,
   ): Promise<readonly (ApiObject | undefined)[]>
+  /**
+   * An API server refuses the identities that begin with `holders` what they had: removes it, at
+   * once from what is read, and resolves when that is on the disk.
+   */
+  withdraw(holders: string, what: Withdrawal | DocumentKey): Promise<void>
   /** Removes all that is stored. A list in progress is not committed. */
   drop(): Promise<void>
   putDocument(key: DocumentKey, document: DocumentContent): Promise<void>
@@ -270,6 +271,19 @@ export interface ObjectStore extends AsyncDisposable {
     identity: Identity,
     most: number,
   ): readonly (DocumentKey & Pick<StoredDocument, 'confirmedAt'>)[]
+}
+
+/**
+ * What an API server refuses, of a resource in any API version: the records of objects; or the
+ * collections that a refused list or watch is a part of, those of its namespace and of all.
+ */
+export interface Withdrawal {
+  readonly of: 'objects' | 'collections'
+  readonly gvr: GVR
+  /** '': all namespaces, or none. */
+  readonly namespace: string
+  /** Absent: all names, but for collections of a single name, which may be allowed apart. */
+  readonly name?: string
 }
 
 /** The disk or the file refused a write, or could not be read. `cause` has the reason. */

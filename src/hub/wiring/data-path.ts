@@ -15,8 +15,7 @@ import { Claims } from '../identity/claims.ts'
 import type { ClusterKeys } from '../identity/cluster-keys.ts'
 import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
-import { OfflineAuthorization } from '../authorization/offline-authorization.ts'
-import type { RecordedDecisions } from '../authorization/recorded-decisions.ts'
+import { WithdrawnRights } from '../pipeline/withdrawn-rights.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { NodeEvents } from '../answers/node-events.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
@@ -68,7 +67,6 @@ interface CloudPathParts {
   /** Which callers may read whole collections. */
   readonly access: AccessReviews
   /** `undefined`: none are kept. */
-  readonly decisions: RecordedDecisions
   /** Keys the hash under which reviews are recorded. */
   readonly keys: NodeKeys
   readonly recorded: RecordedComponents
@@ -118,24 +116,20 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     memoryLimitBytes: memoryLimit(config),
     onShed: countingShed(metrics),
   })
-  const { decisions } = parts
-  const reviews = new RecordedReviews(store, parts.keys.tokens.reveal(), (...answered) =>
-    decisions.onReview(...answered),
-  )
-  const upgrade = reportingUpgrades(upgrader(cloud, connections))
-  const authorization = new OfflineAuthorization({
-    nodeName,
-    recorded: reviews,
-    decisions,
+  const reviews = new RecordedReviews(store, parts.keys.tokens.reveal())
+  const rights = new WithdrawnRights({
     store,
-    onDecision: (kind, result) => metrics.offlineDecisions.add({ kind, result }),
+    access,
+    onFailure: (err) =>
+      log.error({ err }, 'a withdrawn right is not on the disk: a restart may bring it back'),
   })
+  const upgrade = reportingUpgrades(upgrader(cloud, connections))
   const events = new NodeEvents(() => (cloud.online === false ? cloud.since : now()))
   const recorder = recorderOf(parts, { reviews, events, onUnpacked })
   const ownUpstream: UpstreamPathParts = {
     forward,
     // Only callers' requests upgrade.
-    upgrade: decisions.heedingUpgrades(upgrade),
+    upgrade: rights.heedingUpgrades(upgrade),
     recorder,
     store,
     onOutcome: (origin, outcome, ms) => {
@@ -143,10 +137,10 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       if (outcome === 'answered') metrics.upstreamDuration.observe({ upstream: origin }, ms / 1000)
     },
   }
-  const records = sharedRecordsOf({ live, store, access, decisions })
+  const records = sharedRecordsOf({ live, store, access })
   const callersUpstream: UpstreamPathParts = {
     ...ownUpstream,
-    forward: decisions.heeding(clients.forward),
+    forward: rights.heeding(clients.forward),
   }
   const upstream = upstreamHandlers(callersUpstream)
   const dependencies = { cloud, upstream, store, metrics, log }
@@ -166,8 +160,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       reachOf: async (exchange) => (cloud.online === false ? reachAtNode(exchange, owners) : 'own'),
       kubelet,
       review: (exchange, info, review) =>
-        ownUse(exchange, info, review) ?? authorization.review(exchange, info, review),
-      authorize: (exchange) => authorization.check(exchange),
+        ownUse(exchange, info, review) ?? reviews.last(exchange, info, review),
     },
     cachers,
     onDiverted: () => metrics.cacheFallbacks.add(),

@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { RecordedDecisions } from '../authorization/recorded-decisions.ts'
 import { AccessReviews } from '../cache/shared/access-reviews.ts'
 import type { CacherHooks } from '../cache/cacher/cacher.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
@@ -48,19 +47,12 @@ interface RecordsDependencies {
   readonly live: () => LiveConfig
   readonly store: ObjectStore
   readonly access: AccessReviews
-  readonly decisions: RecordedDecisions
 }
 
-export const sharedRecordsOf = ({
-  live,
-  store,
-  access,
-  decisions,
-}: RecordsDependencies): SharedRecords =>
+export const sharedRecordsOf = ({ live, store, access }: RecordsDependencies): SharedRecords =>
   new SharedRecords({
     store,
     access,
-    isWithdrawn: (exchange) => exchange.credential === 'caller' && decisions.refusesWhole(exchange),
     scope: () => live().poolScopeResources,
   })
 

@@ -25,7 +25,6 @@ const answer = (exchange: Exchange, store = omniscient): Promise<unknown> =>
     recovered: () => new AbortController().signal,
     reachOf: async () => 'own',
     review: () => undefined,
-    authorize: () => undefined,
     kubelet: noKubelet,
   })
 

@@ -41,8 +41,6 @@ const tokenReview = (token: string): Review => ({
   status: {},
 })
 
-const sentAt = 0
-
 /** Puts and reads answers of one caller. */
 function callerOf(
   reviews: RecordedReviews,
@@ -53,15 +51,12 @@ function callerOf(
   return {
     put: (asked: Review, allowed = true, reason?: string) =>
       reviews.put(exchange, info, asked, {
-        status: { allowed, ...(reason !== undefined && { reason }) },
-        sentAt,
+        allowed,
+        ...(reason !== undefined && { reason }),
       }),
     last: (asked: Review) => reviews.last(exchange, info, asked)?.status['allowed'],
     putToken: (token: string, authenticated = true) =>
-      reviews.put(exchange, info, tokenReview(token), {
-        status: authenticated ? { authenticated } : {},
-        sentAt,
-      }),
+      reviews.put(exchange, info, tokenReview(token), authenticated ? { authenticated } : {}),
     lastToken: (token: string) => {
       const answer = reviews.last(exchange, info, tokenReview(token))
       return answer && answer.status['authenticated'] === true
@@ -100,7 +95,7 @@ void t.test('a long status is not recorded, and the oldest reviews make room', a
   const { info } = exchange
   if (!info.isResource) throw new Error('a review is posted to a resource')
   const status = { allowed: true, reason: 'x'.repeat(20_000) }
-  t.equal(reviews.put(exchange, info, review('a'), { status, sentAt }), undefined)
+  t.equal(reviews.put(exchange, info, review('a'), status), undefined)
   const caller = callerOf(reviews)
   const users = Array.from({ length: mostRecordedReviews }, (_, at) => `user ${at}`)
   await Promise.all(users.map(async (user) => caller.put(review(user))))

@@ -1,5 +1,4 @@
 import { lruCache } from '../../../base/lru-cache.ts'
-import { Broadcast } from '../../../base/broadcast.ts'
 import { elapsed, now } from '../../../base/clock.ts'
 import { StateFile, storedEntries } from '../../../base/state-file.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
@@ -39,11 +38,6 @@ interface AccessReviewHooks {
 export class AccessReviews implements AsyncDisposable {
   readonly #file: StateFile
   readonly #hooks: AccessReviewHooks
-  /**
-   * Announces each review that allows an identity a whole resource, and when it was begun, on the
-   * monotonic clock.
-   */
-  readonly allowed = new Broadcast<[who: Identity, gvr: GVR, begunAt: number]>()
   readonly #verdicts = lruCache<string, ReviewResult>(mostVerdicts)
   /** Verdicts that are not on the disk yet, and have no effect until they are. */
   readonly #unwritten = new Map<string, ReviewResult>()
@@ -66,12 +60,6 @@ export class AccessReviews implements AsyncDisposable {
   /** The last verdict, whatever its age: for use while the hub is offline. */
   last(who: Identity, gvr: GVR): boolean | undefined {
     return this.#verdicts.get(keyOf(who, gvr))?.allowed
-  }
-
-  /** Whether any verdict is known of an identity that begins so. */
-  hasVerdictOf(prefix: string): boolean {
-    const begin = beginOfKey(prefix)
-    return [...this.#verdicts.keys()].some((key) => key.startsWith(begin))
   }
 
   /**
@@ -100,17 +88,11 @@ export class AccessReviews implements AsyncDisposable {
     if (verdict && isFresh(verdict)) return verdict.allowed
     const silent = this.#unanswered.get(key)
     if (silent !== undefined && elapsed() - silent < retryMs) return undefined
-    return this.#running.get(key) ?? this.#start(who, gvr, ask)
+    return this.#running.get(key) ?? this.#start(key, ask)
   }
 
-  #start(who: Identity, gvr: GVR, ask: Review): Promise<boolean | undefined> {
-    const key = keyOf(who, gvr)
-    const begunAt = elapsed()
-    const review = this.#review(key, ask).then((allowed) => {
-      if (allowed === true) this.allowed.announce(who, gvr, begunAt)
-      return allowed
-    })
-    const asking = review.finally(() => {
+  #start(key: string, ask: Review): Promise<boolean | undefined> {
+    const asking = this.#review(key, ask).finally(() => {
       this.#running.delete(key)
       this.#overtaken.delete(key)
     })

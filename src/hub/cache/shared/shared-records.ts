@@ -8,8 +8,6 @@ import { sharedRead, type SharedRead } from './shared-read.ts'
 interface SharedRecordsParts {
   readonly store: ObjectStore
   readonly access: AccessReviews
-  /** Whether an API server has since denied the caller a part of the collection, or all of it. */
-  readonly isWithdrawn: (exchange: Exchange) => boolean
   /** The resources whose collections are shared at present. */
   readonly scope: () => readonly GVR[]
 }
@@ -30,12 +28,10 @@ export class SharedRecords {
   }
 
   /** Whether the last decisions allow this read. */
-  wasAllowed({ credentials, gvr, exchange }: SharedRead): boolean {
-    const { access, isWithdrawn } = this.#parts
+  wasAllowed({ credentials, gvr }: SharedRead): boolean {
+    const { access } = this.#parts
     return (
-      access.last(nodeIdentity, gvr) === true &&
-      access.last(credentials.identity, gvr) === true &&
-      !isWithdrawn(exchange)
+      access.last(nodeIdentity, gvr) === true && access.last(credentials.identity, gvr) === true
     )
   }
 }

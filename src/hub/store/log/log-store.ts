@@ -22,6 +22,7 @@ import {
   type StoredList,
   type StoredObject,
   type StoredPartition,
+  type Withdrawal,
 } from '../store.ts'
 import {
   addressOf,
@@ -53,6 +54,7 @@ import type { Collection, Scope } from './scope.ts'
 import { documentKey, type State } from './state.ts'
 import type { Upkeep } from './upkeep.ts'
 import { mayFollow, newest, newestVersionIn } from './versions.ts'
+import { withdrawnOf } from './withdrawn.ts'
 import type { Composed, WritePath, Written } from './write-path.ts'
 
 /** A stored collection, measured. */
@@ -269,28 +271,6 @@ export class LogStore implements ObjectStore {
     await this.#pending.get(textOf(addressOf(key)))?.last
   }
 
-  holds(identity: Identity, { group, resource }: GVR): boolean {
-    if (this.#isOver) return false
-    return this.#parts.state.scopes
-      .values()
-      .some(
-        ({ key, records, collections }) =>
-          key[0] === identity &&
-          key[2] === group &&
-          key[4] === resource &&
-          records.size + collections.size > 0,
-      )
-  }
-
-  holdsFor(prefix: string): boolean {
-    const { scopes, documents } = this.#parts.state
-    const isOf = (identity: string): boolean => identity.startsWith(prefix)
-    return (
-      [...scopes.values()].some(({ key }) => isOf(key[0])) ||
-      [...documents.values()].some(({ document }) => isOf(document[0]))
-    )
-  }
-
   newestVersion({ group, resource }: GVR): ResourceVersion | undefined {
     const versions: string[] = []
     for (const { key, records, collections } of this.#parts.state.scopes.values()) {
@@ -455,6 +435,16 @@ export class LogStore implements ObjectStore {
       applied,
     }
     return this.#track(address, { since, version, isList: false }, path.push(write))
+  }
+
+  async withdraw(holders: string, what: Withdrawal | DocumentKey): Promise<void> {
+    const { state, progress } = this.#parts
+    const record = withdrawnOf(state, holders, what)
+    if (record.collections.length + record.objects.length + record.documents.length === 0) return
+    for (const each of record.collections) progress.interrupt(each, 'its caller is refused it')
+    // No caller is given it any more, whether the disk takes that or not.
+    state.apply(record, [])
+    await this.#write(record, true)
   }
 
   async drop(): Promise<void> {

@@ -1,0 +1,103 @@
+import { accountOf, accountsNamed, type Identity } from '../../api/request/identity.ts'
+import {
+  changesNothing,
+  isRelayed,
+  isReview,
+  isTokenRequest,
+  isWatch,
+  namedBySelector,
+  type ResourceRequest,
+} from '../../api/request/request-info.ts'
+import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
+import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
+import { isProven } from '../../http/exchange/proven.ts'
+import { documentKeys } from '../answers/keys.ts'
+import { reviewResources } from '../answers/recorded-reviews.ts'
+import type { AccessReviews } from '../cache/shared/access-reviews.ts'
+import type { ObjectStore, Withdrawal } from '../store/store.ts'
+import { tokenResource } from '../store/token-name.ts'
+import type { Forward } from '../upstream/forward.ts'
+import type { Upgrade } from '../upstream/upgrade.ts'
+
+interface WithdrawnRightsParts {
+  readonly store: Pick<ObjectStore, 'withdraw'>
+  readonly access: Pick<AccessReviews, 'refused'>
+  /** The removal is not on the disk: a restart may bring the answers back. */
+  readonly onFailure: (cause: unknown) => void
+}
+
+/**
+ * What is recorded for a caller with a token is an API server's yes of that time; a 403 takes it
+ * back. The store then removes what the caller may no longer have, before the 403 is passed on:
+ * the object, for a get of it, or the lists that have the refused one, for a list or watch.
+ */
+export class WithdrawnRights {
+  readonly #parts: WithdrawnRightsParts
+
+  constructor(parts: WithdrawnRightsParts) {
+    this.#parts = parts
+  }
+
+  /** The same forwarder; heeds its answers to callers with tokens. */
+  heeding(forward: Forward): Forward {
+    return async (exchange, options) => {
+      const reply = await forward(exchange, options)
+      if (reply.status === 403) await this.#refused(exchange, reply)
+      return reply
+    }
+  }
+
+  /** The same upgrader; a refusal of a watch is passed on meanwhile. */
+  heedingUpgrades(upgrade: Upgrade): Upgrade {
+    return async (exchange) => {
+      const reply = await upgrade(exchange)
+      if (isWatch(exchange.info))
+        void reply.finalHead
+          ?.then((head) => (head.status === 403 ? this.#refused(exchange, head) : undefined))
+          .catch(this.#parts.onFailure)
+      return reply
+    }
+  }
+
+  async #refused(
+    exchange: Exchange,
+    { headers, isStarting }: Pick<BytesReply, 'headers' | 'isStarting'>,
+  ): Promise<void> {
+    // An answer of a pod, or to another user, is no decision about this one.
+    if (exchange.credential !== 'caller' || !isProven(exchange)) return
+    if (!changesNothing(exchange) || isRelayed(exchange.info)) return
+    if (impersonates(exchange.headers) || isStarting || !isFromApiServer(headers)) return
+    const { store, access, onFailure } = this.#parts
+    const { identity, info } = exchange
+    const holders = holdersOf(identity)
+    const withdrawals = info.isResource ? withdrawalsOf(info) : documentKeys(exchange)
+    const done = withdrawals.map((each) => store.withdraw(holders, each))
+    // A caller that may not read a part of a collection may not read the whole that others share.
+    if (info.isResource && isCollection(info)) done.push(access.refused(holders, info.gvr))
+    await Promise.all(done).catch(onFailure)
+  }
+}
+
+/** A service account is one caller, whichever its uid: its rights are given to its name. */
+function holdersOf(identity: Identity): string {
+  const account = accountOf(identity)
+  return account ? accountsNamed(account) : identity
+}
+
+const isCollection = ({ verb, subresource }: ResourceRequest): boolean =>
+  (verb === 'list' || verb === 'watch') && subresource === undefined
+
+function withdrawalsOf(info: ResourceRequest): readonly Withdrawal[] {
+  const namespace = info.namespace ?? ''
+  if (isTokenRequest(info)) return [{ of: 'objects', gvr: tokenResource, namespace }]
+  if (isReview(info))
+    return reviewResources.map((gvr) => ({ of: 'objects', gvr, namespace: '' }) as const)
+  const { gvr, name, subresource } = info
+  if (subresource !== undefined) return []
+  if (isCollection(info))
+    return [{ of: 'collections', gvr, namespace, ...named(name ?? namedBySelector(info)) }]
+  return [{ of: 'objects', gvr, namespace, ...named(name) }]
+}
+
+const named = (name: string | undefined): { readonly name?: string } =>
+  name === undefined ? {} : { name }
