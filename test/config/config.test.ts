@@ -281,16 +281,6 @@ void t.test('a setting that is misspelt is named where one is missing', async (t
   ])
 })
 
-void t.test('of a file that cannot be read nothing is said to be missing', async (t) => {
-  const broken = { readFile: files({ '/c': 'a: [\n' }) }
-  t.strictSame(mistakesIn(['--config=/c'], broken), [
-    '/c: Flow sequence in block collection must be sufficiently indented and end with a ] (line 2, column 1)',
-  ])
-  t.strictSame(mistakesIn(['--config=/gone'], broken), [
-    '--config: /gone cannot be read: there is no such file',
-  ])
-})
-
 void t.test('a CA that is not PEM is blamed on its flag alone', async (t) => {
   const readFile = files({ '/ca': 'nothing of the kind', '/c': 'nor this', '/k': 'nor this' })
   const own = ['--upstream-client-cert=/c', '--upstream-client-key=/k']
@@ -530,12 +520,6 @@ void t.test(
 
 void t.test('no message has a secret', async (t) => {
   t.notMatch(right(['--join-token=abcdef.0123456789abcdef']).notes.join(), /abcdef/)
-})
-
-void t.test('the configuration cannot be changed', async (t) => {
-  const { config } = right([])
-  t.throws(() => Object.assign(config, { nodeName: 'b' }))
-  t.throws(() => Object.assign(config.heartbeat, { intervalMs: 1 }))
 })
 
 void t.test('every invalid address is reported, without passwords', async (t) => {

@@ -6,7 +6,7 @@ import {
   validatePoolDeletion,
 } from '../../../src/cluster/admission/node-pool.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
-import type { NodePool, NodePoolSpec, SharedResource } from '../../../src/api/kube/node-pool.ts'
+import type { NodePoolSpec, SharedResource } from '../../../src/api/kube/node-pool.ts'
 
 const pool = (spec: NodePoolSpec | JsonObject, metadata: JsonObject = {}): JsonObject => ({
   apiVersion: 'apps.openyurt.io/v1beta2',
@@ -69,23 +69,6 @@ void t.test('a new pool gets defaults for omitted fields', async (t) => {
       what,
     )
   }
-})
-
-void t.test('defaulting is idempotent', async (t) => {
-  const once = defaultedPool(pool({ type: 'Cloud', poolScopeMetadata: [leases] }))
-  t.strictSame(defaultedPool(once), once)
-})
-
-void t.test('a pool with its defaults is valid', async (t) => {
-  const written: NodePool = {
-    apiVersion: 'apps.openyurt.io/v1beta2',
-    kind: 'NodePool',
-    metadata: { name: 'hangzhou' },
-  }
-  t.equal(
-    validateNewPool(defaultedPool(JSON.parse(JSON.stringify(written)) as JsonObject)),
-    undefined,
-  )
 })
 
 void t.test('a new pool’s status is dropped', async (t) => {

@@ -93,41 +93,6 @@ void t.test('labels, annotations and taints of the pool reach the node in one wr
   t.equal(reconcileNode(after, pool('p', spec), undefined).write, undefined, 'and nothing is left')
 })
 
-void t.test('labels and taints that a pool drops or changes follow', async (t) => {
-  const first = pool('p', {
-    labels: { zone: 'a', tier: '1' },
-    taints: [
-      { key: 'edge', effect: 'NoSchedule' },
-      { key: 'slow', value: 'x', effect: 'NoExecute' },
-    ],
-  })
-  const before = written(inPool('p'), reconcileNode(inPool('p'), first, []).write)
-  const next = pool('p', {
-    labels: { zone: 'b' },
-    taints: [{ key: 'slow', value: 'y', effect: 'NoExecute' }],
-  })
-  const after = written(before, reconcileNode(before, next, []).write)
-  t.strictSame(after.labels, { [nodePoolLabel]: 'p', zone: 'b' })
-  t.strictSame(after.taints, [{ key: 'slow', value: 'y', effect: 'NoExecute' }])
-})
-
-void t.test('a user’s labels and taints are not overwritten', async (t) => {
-  const before = node(
-    { [nodePoolLabel]: 'p', zone: 'mine', same: 's' },
-    { taints: [{ key: 'edge', value: 'mine', effect: 'NoSchedule' }] },
-  )
-  const with3 = pool('p', {
-    labels: { zone: 'a', same: 's' },
-    taints: [{ key: 'edge', value: 'p', effect: 'NoSchedule' }],
-  })
-  const { write, conflicts } = reconcileNode(before, with3, [])
-  t.strictSame(conflicts, ['label zone', 'taint edge:NoSchedule'])
-  const after = written(before, write)
-  t.strictSame([after.labels, after.taints], [before.labels, before.taints])
-  const left = written(after, reconcileNode(after, pool('p'), []).write)
-  t.strictSame([left.labels, left.taints], [before.labels, before.taints])
-})
-
 void t.test(
   'a pool label that was taken off comes back; one that was changed is the user’s',
   async (t) => {
@@ -139,15 +104,6 @@ void t.test(
     t.strictSame(readPrevious(after.annotations[memory]).labels, { zone: 'a' })
   },
 )
-
-void t.test('a pool’s label that a user changed stays when dropped', async (t) => {
-  const p = pool('p', { labels: { zone: 'a' }, annotations: { note: 'n' } })
-  const settled = written(inPool('p'), reconcileNode(inPool('p'), p, []).write)
-  const touched = { ...settled, labels: { ...settled.labels, zone: 'mine' } }
-  const after = written(touched, reconcileNode(touched, pool('p'), []).write)
-  t.strictSame(after.labels, { [nodePoolLabel]: 'p', zone: 'mine' })
-  t.notOk(after.annotations['note'])
-})
 
 void t.test('attributes in yurt-manager’s memory are a pool’s', async (t) => {
   const before = node(

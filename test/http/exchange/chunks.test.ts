@@ -50,14 +50,6 @@ void t.test('pending chunks are delivered before the source’s end or failure',
   }
 })
 
-void t.test('a failure wakes a waiting reader', async (t) => {
-  const { chunks, sink, givenUp } = open()
-  const next = chunks[Symbol.asyncIterator]().next()
-  sink.fail(new Error('cut'))
-  await t.rejects(next, { message: 'cut' })
-  t.equal(givenUp(), 0, 'there is nothing left to give up')
-})
-
 void t.test('trailers are known once it is over, and where there are none that too', async (t) => {
   for (const trailers of [['X-T', '1'], undefined]) {
     const { chunks, sink } = open()
@@ -97,27 +89,6 @@ void t.test('a reader that stops early cancels the source once, and unblocks it'
   await sink.drained()
 })
 
-void t.test('a reader that throws cancels the source, too', async (t) => {
-  const { chunks, sink, givenUp } = open()
-  sink.write(Buffer.from('a'))
-  const reading = (async () => {
-    for await (const _ of chunks) throw new Error('unreadable')
-  })()
-  await t.rejects(reading, { message: 'unreadable' })
-  t.equal(givenUp(), 1)
-})
-
-void t.test('a source that ends within its call is read as well', async (t) => {
-  const chunks = new Chunks((sink) => {
-    sink.write(Buffer.from('a'))
-    sink.end()
-    return () => t.fail('nothing is left')
-  })
-  const seen: string[] = []
-  for await (const group of chunks) seen.push(...text(group))
-  t.strictSame(seen, ['a'])
-})
-
 void t.test('an ended source is taken whole without waiting, and only once', async (t) => {
   const { chunks, sink, givenUp } = open()
   sink.write(Buffer.from('a'))
@@ -127,13 +98,6 @@ void t.test('an ended source is taken whole without waiting, and only once', asy
   t.strictSame(text(chunks.takeWhole() ?? []), ['a', 'b'])
   for await (const _ of chunks) t.fail('given twice')
   t.equal(givenUp(), 0)
-})
-
-void t.test('a failed source cannot be taken whole', async (t) => {
-  const { chunks, sink } = open()
-  sink.write(Buffer.from('a'))
-  sink.fail(new Error('broken'))
-  t.equal(chunks.takeWhole(), undefined)
 })
 
 void t.test('chunks of one turn are read together, up to a number of bytes', async (t) => {

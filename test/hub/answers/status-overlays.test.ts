@@ -7,7 +7,7 @@ import {
   type OverlayKey,
 } from '../../../src/hub/answers/status-overlays.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
-import { nodeIdentity, serviceAccount } from '../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../src/api/request/identity.ts'
 
 const gvk = { group: '', version: 'v1', kind: 'Pod' }
 const gvr = { group: '', version: 'v1', resource: 'pods' }
@@ -36,14 +36,6 @@ function written(): StatusOverlays {
   return overlays
 }
 
-void t.test('a written status is shown only to its writer', async (t) => {
-  const overlays = written()
-  t.equal(shown(overlays, kubelet), 'Running')
-  const other = serviceAccount({ namespace: 'default', name: 'robot', uid: 'u' })
-  t.equal(shown(overlays, { ...kubelet, identity: other }), 'Pending')
-  t.equal(shown(overlays, { ...kubelet, namespace: 'other' }), 'Pending')
-})
-
 void t.test('a written status is not shown on the object’s successor', async (t) => {
   const overlays = written()
   t.equal(shown(overlays, kubelet, 'second'), 'Pending')
@@ -53,15 +45,6 @@ void t.test('a written status is not shown on the object’s successor', async (
     'nor is a patch made on it',
   )
   t.equal(shown(overlays, kubelet), 'Running')
-})
-
-void t.test('a written status is dropped when the cloud is back', async (t) => {
-  const overlays = written()
-  const back = new AbortController()
-  overlays.clearOn(back.signal)
-  t.equal(shown(overlays, kubelet), 'Running')
-  back.abort()
-  t.equal(shown(overlays, kubelet), 'Pending')
 })
 
 const named = (name: string): OverlayKey => ({ ...kubelet, name })
