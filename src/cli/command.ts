@@ -12,6 +12,8 @@ export interface CompletedFlag {
   readonly type: { readonly placeholder: string; readonly bare?: string | undefined }
   readonly help: string
   readonly short?: string
+  /** Its heading in the help text. */
+  readonly group?: string
 }
 
 /** The words that may follow the name of a command. */

@@ -12,7 +12,10 @@ into a host-network pool; each says what to look at.
 Flags are those of nodehub start. Where a port is taken that no flag names, it takes a free one in
 its place and says who has it; a port that was given and is taken ends it.
 `,
-  completions: () => ({ flags: options }),
+  completions: () => {
+    const { 'server-addr': _, ...flags } = options
+    return { flags }
+  },
   async run(argv, terminal) {
     const { runDemo } = await import('./demo.ts')
     return runDemo(argv, terminal)

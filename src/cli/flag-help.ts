@@ -1,4 +1,11 @@
-import { defaultOf, groups, variableOf, type Option, type OptionTable } from '../config/option.ts'
+import {
+  defaultOf,
+  groups,
+  isAcceptedOnly,
+  variableOf,
+  type Option,
+  type OptionTable,
+} from '../config/option.ts'
 import { options } from '../config/options.ts'
 import { wrapped } from './wrapped.ts'
 
@@ -20,7 +27,7 @@ function entry(name: string, option: Option<unknown>): string {
   const shown = defaultOf(option)
   const value = option.type.bare === undefined ? ` ${option.type.placeholder}` : ''
   const standard = shown === '' || shown === 'required' ? '' : ` Default: ${shown}.`
-  const foreign = option.group.startsWith('Accepted')
+  const foreign = isAcceptedOnly(option.group)
   const text = `${option.help}${standard}${option.live ? liveMark : ''}${foreign ? '' : notYet(option)}`
   return `  --${name}${value}\n${wrapped(text)}`
 }

@@ -19,6 +19,10 @@ export const groups = [
 
 export type Group = (typeof groups)[number]
 
+/** Whether it is a heading of flags without effect. */
+export const isAcceptedOnly = (group: string | undefined): boolean =>
+  group?.startsWith('Accepted') === true
+
 /**
  * One setting: a flag, an environment variable and a key of the configuration file, with one name.
  */

@@ -1,3 +1,4 @@
+import { isAcceptedOnly } from '../../config/option.ts'
 import { refuse, type Command, type CommandEntry } from '../command.ts'
 import { bashScript } from './bash.ts'
 import { fishScript } from './fish.ts'
@@ -33,14 +34,16 @@ install it. Elsewhere, for the shell that runs:
         summary,
         words,
         files,
-        flags: Object.entries(flags).map(([flag, { type, help, short }]) => ({
-          name: flag,
-          short,
-          help: firstSentence(help),
-          takesValue: type.bare === undefined,
-          values: type.placeholder.split('|').filter((word) => /^[a-z0-9][\w.-]*$/.test(word)),
-          takesPath: /^(?:FILE|FOLDER|PATH|\/PATH)$/.test(type.placeholder),
-        })),
+        flags: Object.entries(flags)
+          .filter(([, { group }]) => !isAcceptedOnly(group))
+          .map(([flag, { type, help, short }]) => ({
+            name: flag,
+            short,
+            help: firstSentence(help),
+            takesValue: type.bare === undefined,
+            values: type.placeholder.split('|').filter((word) => /^[a-z0-9][\w.-]*$/.test(word)),
+            takesPath: /^(?:FILE|FOLDER|PATH|\/PATH)$/.test(type.placeholder),
+          })),
       }
     })
     terminal.out(script(await Promise.all(commands)))
