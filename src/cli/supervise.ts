@@ -16,8 +16,6 @@ import type { ConfigWithFilters } from './read-with-filters.ts'
 
 /** A running hub. Disposing drains requests in flight and releases everything. */
 export interface RunningHub extends AsyncDisposable {
-  /** Resolves once it has stopped; rejects if it fails. */
-  readonly closed: Promise<void>
   /** Applies another live configuration. */
   reconfigure(live: LiveConfig, read: Reloaded): void
   /** The configuration has become unusable; the last valid one stays in force. */
@@ -46,7 +44,7 @@ export interface Supervision {
   readonly follow: (listener: ConfigListener<ConfigWithFilters>) => ConfigWatcher
 }
 
-/** Starts the hub and waits until it has stopped, by itself or by a signal. */
+/** Starts the hub, and stops it at a signal. */
 export async function superviseHub(first: HubConfig, supervision: Supervision): Promise<ExitCode> {
   const { log, startHub } = supervision
   let config = first
@@ -69,9 +67,8 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
       },
     })
     requests.onReread = () => follower.read()
-    const hasFailed = await isOver(hub, requests, log)
-    const isLate = await stopsLate(hub, patienceOf(), log)
-    return hasFailed || isLate ? 1 : 0
+    log.info({ signal: await requests.stop }, 'stopping')
+    return (await stopsLate(hub, patienceOf(), log)) ? 1 : 0
   } catch (err) {
     // An expected fault is logged without a stack.
     if (err instanceof Error && isExpectedFault(err))
@@ -143,18 +140,6 @@ function logChanges(
   for (const note of notes) log.warn(note)
   log.info({ changed }, 'the configuration was read again')
   if (unreported.length > 0) log.warn(waitsForNextStart(unreported))
-}
-
-/** Waits for the end of the hub, or for a signal to end it; resolves to whether it has failed. */
-async function isOver(hub: RunningHub, requests: SignalRequests, log: Logger): Promise<boolean> {
-  try {
-    const signal = await Promise.race([requests.stop, hub.closed.then(() => undefined)])
-    log.info({ signal }, 'stopping')
-    return false
-  } catch (err) {
-    log.fatal({ err }, 'the hub cannot go on')
-    return true
-  }
 }
 
 /** Disposes of the hub; resolves to whether that has not ended within `ms`. */

@@ -89,8 +89,6 @@ export interface Hub extends AsyncDisposable {
    * stays in force.
    */
   rejectConfig(mistakes: readonly string[]): void
-  /** Resolves when the hub has been disposed of. */
-  readonly closed: Promise<void>
 }
 
 /** The files that were read together with the settings. */
@@ -440,7 +438,6 @@ export async function startHub(
     if (sockets().length > length) showSockets()
   })
   const running = parts.move()
-  const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>()
   return {
     proxyPort: proxies.plain.port,
     proxySecurePort: proxies.secure.port,
@@ -469,7 +466,6 @@ export async function startHub(
       metrics.configReloads.add({ result: 'failure' })
       showConfigRead(metrics, false)
     },
-    closed,
-    [Symbol.asyncDispose]: () => running.disposeAsync().finally(onClosed),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

@@ -25,10 +25,8 @@ function stage(dispose: () => Promise<void> = async () => undefined) {
   const lines: string[] = []
   const exits: number[] = []
   const signals = new EventEmitter()
-  const closed = Promise.withResolvers<void>()
   const started = Promise.withResolvers<void>()
   const hub: RunningHub = {
-    closed: closed.promise,
     reconfigure: () => undefined,
     rejectConfig: () => undefined,
     [Symbol.asyncDispose]: dispose,
@@ -44,7 +42,7 @@ function stage(dispose: () => Promise<void> = async () => undefined) {
     killLater: () => undefined,
     follow: () => ({ read: () => undefined, [Symbol.dispose]: () => undefined }),
   }
-  return { lines, exits, signals, closed, supervision, config, started: started.promise }
+  return { lines, exits, signals, supervision, config, started: started.promise }
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -122,18 +120,6 @@ void t.test('a folder that cannot be created is logged in one line', async (t) =
   t.equal(code, 1)
   t.match(JSON.parse(lines.at(-1) ?? ''), { msg: /the hub cannot run: .*'\/proc\/nobody'/ })
   t.notMatch(lines.at(-1), /stack/)
-})
-
-void t.test('a hub that fails exits 1, and is disposed of', async (t) => {
-  let disposed = 0
-  const { supervision, config, closed, lines } = stage(async () => {
-    disposed++
-  })
-  const code = superviseHub(config, supervision)
-  closed.reject(new Error('the store is gone'))
-  t.equal(await code, 1)
-  t.equal(disposed, 1)
-  t.match(lines.join(''), /the store is gone/)
 })
 
 void t.test('a hub that does not stop in time is killed', async (t) => {
