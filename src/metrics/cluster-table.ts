@@ -107,9 +107,9 @@ export const clusterMetricTable = {
   connectionsCut: {
     name: 'nodehub_cluster_connections_cut_total',
     type: 'counter',
-    help: 'Connections to the operators’ port that were closed, by reason, as of a hub.',
+    help: 'Connections to the operators’ port that were closed, by reason: full, stalled, pipelined, as of a hub.',
     labels: ['reason'],
-    initialValues: cutReasons,
+    initialValues: { reason: cutReasons },
   },
   buildInfo: {
     name: 'nodehub_cluster_build_info',

@@ -13,9 +13,7 @@ type LabelValues = Readonly<Partial<Record<Label, readonly string[]>>>
 const outcomes = { result: ['success', 'failure'] } as const
 const sharedOrNot = { shared: ['true', 'false'] } as const
 /** Why a server closes connections (`CutReason`). */
-export const cutReasons = {
-  reason: ['full', 'stalled', 'pipelined', 'memory'],
-} as const
+export const cutReasons = ['full', 'stalled', 'pipelined'] as const
 
 /** Every label; labels.ts bounds their values. */
 export type Label =
@@ -90,7 +88,7 @@ export const metricTable = {
     type: 'counter',
     help: 'Connections of clients closed, by reason: full, to make room for another, or for want of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut) or, where no caller is proven on the connection, left a part of it for five seconds; pipelined, too many requests ahead of their answers; memory, a watch held most of what too many watches left untaken (the watch alone is cut).',
     labels: ['reason'],
-    initialValues: cutReasons,
+    initialValues: { reason: [...cutReasons, 'memory'] },
   },
   watches: {
     name: 'nodehub_watches',
