@@ -222,7 +222,8 @@ const welcome = (
     ${inspectBoot}
 
   Then unplug the cloud here, and try the same again. What was read before still reads the same, and kubectl
-  warns how old it is; what was not, logs and changes are refused with a 503. Parts of what was read are there,
-  too: kubectl get pods -n warehouse. A kubectl that watches stays, and shows the next change when the cloud is back.
+  warns how old it is; what was not, and changes, are refused with a 503, logs with a 403: they come from the node's
+  kubelet, for a caller with its certificate. Parts of what was read are there, too: kubectl get pods -n warehouse.
+  A kubectl that watches stays, and shows the next change when the cloud is back.
 
 ${keys}`

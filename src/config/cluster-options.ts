@@ -190,7 +190,7 @@ export const clusterOptions = {
   }),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 
-const byHand = 'it is printed alone, with the commands of kubectl'
+const byHand = 'what it did is printed as commands of kubectl'
 
 /** Every setting of `nodehub cluster check`. */
 export const checkOptions = {
