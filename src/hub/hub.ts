@@ -49,7 +49,7 @@ import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts
 import { contentReports } from './wiring/status/content-reports.ts'
 import { pageFiles } from './wiring/status/page-files.ts'
 import { statusReport } from './wiring/status/status.ts'
-import { setFormerAside } from './wiring/former-store.ts'
+import { checkFormer } from './wiring/former-store.ts'
 import { storeOf } from './wiring/store.ts'
 import { tracerOf } from './wiring/tracing.ts'
 import { KnownCluster } from './wiring/known-cluster.ts'
@@ -180,6 +180,7 @@ export async function startHub(
   const access = parts.use(accessReviewsOf(config, { metrics, log }))
   const references = new PodReferencesByVersion()
   const needed = neededBy(config.nodeName, references, access, log)
+  const setFormerAside = await checkFormer(config.cachePath, { cluster, cloud, log })
   const store = parts.use(
     await storeOf(config, {
       keys,
@@ -190,6 +191,7 @@ export async function startHub(
       needed,
     }),
   )
+  setFormerAside()
   const podsKept = new Broadcast()
   const kept = parts.use(shownPodsOf(config, store, { onKept: () => podsKept.announce(), log }))
   const filters = parts.use(new EnabledFilters(config, kept, metrics, log))
@@ -238,7 +240,6 @@ export async function startHub(
   const shared = parts.use(path.shared)
   const cachers = parts.use(path.cachers)
   cluster.keepIn(store, () => [...cachers.all, ...shared.all].forEach((each) => each.restart()))
-  await setFormerAside(config.cachePath, { cloud, log })
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'true' }, shared.bytes))
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
   const { own: dispatch, sharing } = path

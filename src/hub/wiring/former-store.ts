@@ -2,6 +2,7 @@ import { existsSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Cloud } from '../upstream/cloud.ts'
+import type { KnownCluster } from './known-cluster.ts'
 
 /** The database of releases before 0.3.0, which this one does not read. */
 const database = /^objects\.db(-wal|-shm)?$/
@@ -15,24 +16,38 @@ export const formerStoreNote = (cachePath: string): string | undefined =>
     ? undefined
     : `${cachePath} has the cache of a release before 0.3.0: start sets it aside and begins an empty one where an API server answers, and is refused where none does`
 
+/** The node may have nothing else to boot from. */
+class FormerStore extends Error {
+  readonly code = 'FORMER_STORE'
+}
+
 /**
- * Sets the store of a former release aside, once an API server answers from which all can be read
- * again. Rejects where none does: the node may have nothing else to boot from.
+ * Rejects where there is the store of a former release and no API server answers, from which all
+ * can be read again; to be called before anything is written. Resolves with what sets it aside, to
+ * be called when this process has the folder to itself.
  */
-export async function setFormerAside(
+export async function checkFormer(
   cachePath: string,
-  { cloud, log }: { readonly cloud: Cloud; readonly log: Logger },
-): Promise<void> {
+  { cluster, cloud, log }: FormerStoreParts,
+): Promise<() => void> {
   const files = formerFiles(cachePath)
-  if (files.length === 0) return
-  await cloud.onlineKnown()
-  if (cloud.online !== true)
-    throw new Error(
+  if (files.length === 0) return () => undefined
+  const online = cloud.onlineKnown().then(() => cloud.online === true)
+  if (!(await Promise.race([cluster.answered.then(() => true), online])))
+    throw new FormerStore(
       `${cachePath} has the cache of a release before 0.3.0, which this one cannot read, and no API server answers: start the former release, or this one when there is a link; to begin with an empty cache, move objects.db* away`,
     )
-  for (const name of files) renameSync(join(cachePath, name), join(cachePath, `${name}.former`))
-  log.warn(
-    { aside: join(cachePath, 'objects.db.former') },
-    'the cache of a release before 0.3.0 is set aside, and begins empty',
-  )
+  return () => {
+    for (const name of files) renameSync(join(cachePath, name), join(cachePath, `${name}.former`))
+    log.warn(
+      { aside: join(cachePath, 'objects.db.former') },
+      'the cache of a release before 0.3.0 is set aside, and begins empty',
+    )
+  }
+}
+
+interface FormerStoreParts {
+  readonly cluster: Pick<KnownCluster, 'answered'>
+  readonly cloud: Pick<Cloud, 'online' | 'onlineKnown'>
+  readonly log: Logger
 }

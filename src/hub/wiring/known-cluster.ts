@@ -49,11 +49,18 @@ export class KnownCluster {
   /** The API servers that were compared since the hub came online. */
   readonly #compared = new Set<string>()
 
+  readonly #answered = Promise.withResolvers<void>()
+
   #turn = Promise.resolve()
 
   constructor(connections: Connections, log: Logger) {
     this.#connections = connections
     this.#log = log
+  }
+
+  /** Resolves when an API server has answered, also while there is no store yet. */
+  get answered(): Promise<void> {
+    return this.#answered.promise
   }
 
   /** Probes wait for that. `onDropped` is called when the store was emptied. */
@@ -86,6 +93,7 @@ export class KnownCluster {
   }
 
   async #compare(origin: string, withinMs: number): Promise<void> {
+    this.#answered.resolve()
     const store = await this.#store.promise
     if (this.#compared.has(origin)) return
     const state = await this.#stateAt(origin, withinMs)
