@@ -458,55 +458,6 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('a')), 'absent')
   })
 
-  promise('a record of a restored cluster replaces a newer one', async (t, store) => {
-    await store.put(keyOf('a'), pod, object('a', 90))
-    await Promise.all([
-      store.putRestored(keyOf('a'), pod, object('a', 12)),
-      store.put(keyOf('a'), pod, object('a', 13)),
-    ])
-    t.equal(got(store, keyOf('a')), 'a at 13', 'and is followed by what comes next')
-    await store.put(keyOf('a'), pod, object('a', 11))
-    t.equal(got(store, keyOf('a')), 'a at 13')
-  })
-
-  promise('an object of a restored cluster replaces newer states', async (t, store) => {
-    const other = collection({ labelSelector: 'app=x' })
-    const all = [object('a', 90), object('b', 91)]
-    await replace(store, collection(), head(100), all)
-    await replace(store, other, head(100), all)
-    await store.putRestored(keyOf('a'), pod, object('a', 12))
-    t.equal(got(store, keyOf('a')), 'a at 12')
-    t.strictSame(listed(store, collection()), ['a at 90', 'b at 91'], 'a list stays what it was')
-    await store.put(keyOf('a'), pod, object('a', 14))
-    t.equal(got(store, keyOf('a')), 'a at 14', 'newer records follow')
-    await replace(store, collection(), head(15), [object('a', 14)])
-    await replace(store, other, head(15), [object('a', 14)])
-    t.equal(got(store, keyOf('a')), 'a at 14')
-    await replace(store, collection(), head(16))
-    await replace(store, other, head(16))
-    t.equal(store.get(keyOf('a')), 'absent', 'and it can be deleted')
-  })
-
-  promise('an object of a restored cluster is not absent', async (t, store) => {
-    await replace(store, collection(), head(100), [object('b', 91)])
-    await store.putRestored(keyOf('a'), pod, object('a', 12))
-    t.equal(got(store, keyOf('a')), 'a at 12')
-    await store.apply(collection(), [bookmark(101)])
-    t.equal(got(store, keyOf('a')), 'a at 12', 'whatever one that began before says')
-    await replace(store, collection({ namespace: 'other' }), head(15))
-    await replace(store, collection({ labelSelector: 'app=x' }), head(15))
-    t.equal(got(store, keyOf('a')), 'a at 12', 'nor one that would not have it')
-    await replace(store, collection(), head(15))
-    t.equal(store.get(keyOf('a')), 'absent', 'until a list of the restored cluster lacks it')
-  })
-
-  promise('a restored cluster’s deletion is forgotten', async (t, store) => {
-    await replace(store, collection(), head(100), [object('b', 91)])
-    await store.putRestored(keyOf('a'), pod, object('a', 12))
-    await store.forget(keyOf('a'))
-    t.equal(store.get(keyOf('a')), 'absent')
-  })
-
   promise('forget() below a version leaves that version and later ones', async (t, store) => {
     await replace(store, collection(), head(5), [object('a', 3), object('b', 4)])
     await store.put(keyOf('b'), pod, object('b', 8))

@@ -44,10 +44,6 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
     await store.put(key, gvk, object)
   },
   drop: () => store.drop(),
-  putRestored: async (key, gvk, object) => {
-    await gate.pass()
-    await store.putRestored(key, gvk, object)
-  },
   forget: (key) => store.forget(key),
   replace(key): Replacement {
     const replacement = store.replace(key)

@@ -13,14 +13,12 @@ import type {
   Reply,
 } from '../../http/exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
-import type { ApiObject } from '../../api/kube/object.ts'
-import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
+import { resourceVersion } from '../../api/kube/resource-version.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
-import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
-import { newestCoveringVersion } from '../answers/covering-collection.ts'
+import { StoreFailure, type ObjectStore } from '../store/store.ts'
 import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
@@ -36,16 +34,6 @@ import { RecordedWatch } from './recorded-watch.ts'
 /** The part of an answer to record, with the stored versions at the time of the request. */
 export type RecordingPlan = Recordable & {
   readonly storedVersions?: ReadonlyMap<RepresentationKey, string | undefined>
-  /** The stored state of the named object, in each representation. */
-  readonly storedStates?: ReadonlyMap<RepresentationKey, StoredState>
-}
-
-/** The stored state of an object at the time of the request. */
-interface StoredState {
-  /** '' where the object was known not to exist. */
-  readonly version: string
-  /** The version up to which that is confirmed. */
-  readonly confirmed: string
 }
 
 type ObjectsPlan = Extract<RecordingPlan, { readonly kind: 'list' | 'watch' | 'object' }>
@@ -128,11 +116,6 @@ export class Recorder {
   /** To be called before the exchange is forwarded. */
   plan(exchange: Exchange): RecordingPlan | undefined {
     const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
-    if (what?.kind === 'object') {
-      // A create names its object only in its body.
-      const isNamed = what.info.name !== undefined
-      return isNamed ? { ...what, storedStates: this.#storedStates(exchange, what.info) } : what
-    }
     if (what?.kind !== 'list' && what?.kind !== 'watch') return what
     const { info } = what
     const kept = exchange.representations.map(
@@ -197,11 +180,7 @@ export class Recorder {
     const { name } = read.object
     // The name of a created object is in its body, and in the answer.
     const key = { ...objectKey(exchange, info, representation), name: info.name ?? name }
-    const isRestored = isConsistentRead(what) && this.#isRestored(key, what, read.object)
-    const written = isRestored
-      ? this.#store.putRestored(key, read.gvk, read.object)
-      : this.#store.put(key, read.gvk, read.object)
-    await this.#write('object', written)
+    await this.#write('object', this.#store.put(key, read.gvk, read.object))
     return { ...asItCame, kind: 'object', representation, ...read }
   }
 
@@ -222,43 +201,6 @@ export class Recorder {
       this.#hooks.onMalformed(error, exchange)
     }
     return asItCame
-  }
-
-  #storedStates(
-    exchange: Exchange,
-    info: ResourceRequest,
-  ): ReadonlyMap<RepresentationKey, StoredState> {
-    return new Map(
-      exchange.representations.flatMap((representation) => {
-        const state = this.#stateOf(objectKey(exchange, info, representation), exchange, info)
-        return state ? [[representation.key, state]] : []
-      }),
-    )
-  }
-
-  #stateOf(key: ObjectKey, exchange: Exchange, info: ResourceRequest): StoredState | undefined {
-    const stored = this.#store.get(key)
-    if (stored === undefined) return undefined
-    return stored === 'absent'
-      ? { version: '', confirmed: newestCoveringVersion(exchange, info, this.#store) ?? '' }
-      : { version: stored.object.resourceVersion, confirmed: stored.confirmedVersion }
-  }
-
-  /**
-   * Whether a consistent read contradicts the state stored at its request: the object differs,
-   * though that state was confirmed up to a version that is not older than this one. Only a cluster
-   * that was restored from a backup does so. False where another state has been stored meanwhile,
-   * which may be newer.
-   */
-  #isRestored(key: ObjectKey, { storedStates }: ObjectsPlan, object: ApiObject): boolean {
-    const before = storedStates?.get(key.partition.representation)
-    const given = resourceVersion(object.resourceVersion)
-    const confirmed = resourceVersion(before?.confirmed)
-    if (!before || given === undefined || confirmed === undefined) return false
-    if (given === before.version || compareVersions(given, confirmed) > 0) return false
-    const stored = this.#store.get(key)
-    const version = typeof stored === 'object' ? stored.object.resourceVersion : ''
-    return stored !== undefined && version === before.version
   }
 
   /** Removes a deleted object in every representation. The answer itself is not stored. */
@@ -456,10 +398,6 @@ export class Recorder {
     }
   }
 }
-
-/** Whether the answer is not older than its request: to a write, and to a get without a version. */
-const isConsistentRead = ({ info: { verb, query } }: ObjectsPlan): boolean =>
-  verb !== 'get' || !query.get('resourceVersion')
 
 const baselineOf = (
   { info: { query }, storedVersions }: ObjectsPlan,

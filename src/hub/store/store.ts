@@ -221,12 +221,6 @@ export interface ObjectStore extends AsyncDisposable {
   /** Records an object. An older version than the stored one changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**
-   * Records an object of a cluster that was restored from a backup, whatever version is stored.
-   * `get` ignores the object's states in collections until one of these is listed again or has an
-   * event of it. Lists stay as the API server sent them at their version.
-   */
-  putRestored(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
-  /**
    * An API server has answered that the object does not exist: removes its record, and `get`
    * ignores its states in collections until a put, an event or a changed list brings the object
    * again. Lists stay as the API server sent them at their version. With `below`, a watch has shown

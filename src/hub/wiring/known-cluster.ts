@@ -86,6 +86,8 @@ export class KnownCluster {
         // It answers requests all the same.
         if (cause instanceof NotReady && !(cause instanceof ProbeRefused))
           await this.#compare(origin, withinMs)
+        // What answers next may be another one.
+        else this.#compared.delete(origin)
         throw cause
       }
       await this.#compare(origin, withinMs)

@@ -352,16 +352,7 @@ export class LogStore implements ObjectStore {
   async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const scope = this.#scopeOf(key.partition, key.gvr)
     if (scope && this.#forgetting === 0 && this.#hasRecorded(scope, object)) return
-    await this.#put(key, gvk, object, false)
-  }
-
-  async putRestored(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
-    this.#forgetting += 1
-    try {
-      await this.#put(key, gvk, object, true)
-    } finally {
-      this.#forgetting -= 1
-    }
+    await this.#put(key, gvk, object)
   }
 
   async forget(key: ObjectKey, below: ResourceVersion | '' = ''): Promise<void> {
@@ -496,12 +487,7 @@ export class LogStore implements ObjectStore {
     })
   }
 
-  async #put(
-    { partition, gvr }: ObjectKey,
-    gvk: GVK,
-    object: ApiObject,
-    restored: boolean,
-  ): Promise<void> {
+  async #put({ partition, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const { path, bodies } = this.#parts
     const scope = scopeOf(partition, gvr)
     const compose = (): Composed => {
@@ -511,7 +497,6 @@ export class LogStore implements ObjectStore {
         kind: 'put',
         scope,
         gvk,
-        restored,
         confirmedAt: now(),
         object: markOf(object),
         bodies: marks,
@@ -521,7 +506,7 @@ export class LogStore implements ObjectStore {
     this.#putting += 1
     try {
       const bytes = object.bytes.byteLength
-      await path.push({ compose, bytes, durable: restored, applied: () => undefined })
+      await path.push({ compose, bytes, applied: () => undefined })
     } finally {
       this.#putting -= 1
     }

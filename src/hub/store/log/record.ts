@@ -56,7 +56,6 @@ export interface PutRecord {
   readonly kind: 'put'
   readonly scope: ScopeKey
   readonly gvk: GVK
-  readonly restored: boolean
   readonly confirmedAt: number
   readonly object: ObjectMark
   readonly bodies: readonly BodyMark[]

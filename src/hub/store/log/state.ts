@@ -240,11 +240,9 @@ export class State {
     const held = heldOf(of.object, body)
     const key = nameKey(held)
     const record = scope.records.get(key)
-    if (of.restored || !record || isChange(held, record.held)) {
+    if (!record || isChange(held, record.held)) {
       scope.setRecord({ held, gvk: of.gvk, confirmedAt: of.confirmedAt })
-      // The API server has an older state than collections, or an object that they lack.
-      if (of.restored) scope.tombstones.set(key, '')
-      else if (scope.tombstones.get(key) !== '') tombstones.confirm(scope, key, held.version)
+      if (scope.tombstones.get(key) !== '') tombstones.confirm(scope, key, held.version)
     } else if (mayFollow(held.version, record.held.version)) record.confirmedAt = of.confirmedAt
   }
 

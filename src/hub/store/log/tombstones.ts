@@ -5,8 +5,7 @@ import type { Collection, Scope } from './scope.ts'
 /*
  * Objects whose states in collections are out of date. A list stays as an API server sent it at its
  * version, though a later answer contradicts it; such an object is answered from its record only,
- * if it has one. There are tombstones only for objects that a collection holds, and for those of a
- * restored cluster.
+ * if it has one. There are tombstones only for objects that a collection holds.
  */
 
 /** An API server has answered that the object does not exist: no stored state is valid. */
