@@ -55,12 +55,6 @@ export const metricTable = {
     help: 'Time from a request to the end of its answer; watches, logs, exec, proxied and upgraded requests left out.',
     labels: ['verb', 'source'],
   },
-  requestsInFlight: {
-    name: 'nodehub_requests_in_flight',
-    type: 'gauge',
-    help: 'Short requests being served.',
-    labels: [],
-  },
   requestsRejected: {
     name: 'nodehub_requests_rejected_total',
     type: 'counter',
@@ -126,12 +120,6 @@ export const metricTable = {
     help: 'The same answers inflated: the difference is what compression saved.',
     labels: [],
   },
-  upstreamEjections: {
-    name: 'nodehub_upstream_ejections_total',
-    type: 'counter',
-    help: 'Times that requests failed at an API server so often that others went first for a while, though its probes may succeed.',
-    labels: ['upstream'],
-  },
   cacheFallbacks: {
     name: 'nodehub_cache_fallbacks_total',
     type: 'counter',
@@ -186,12 +174,6 @@ export const metricTable = {
     help: 'Seconds since the cloud last confirmed any recorded collection of a resource, by a list, an event or a bookmark.',
     labels: ['resource'],
   },
-  storeCommits: {
-    name: 'nodehub_store_commits_total',
-    type: 'counter',
-    help: 'Commits to the store.',
-    labels: [],
-  },
   storeFailures: {
     name: 'nodehub_store_failures_total',
     type: 'counter',
@@ -210,22 +192,10 @@ export const metricTable = {
     help: 'What the cache may take on the disk (--cache-max-bytes).',
     labels: [],
   },
-  storeWrittenBytes: {
-    name: 'nodehub_store_written_bytes_total',
-    type: 'counter',
-    help: 'Bytes of objects and documents written to the store.',
-    labels: [],
-  },
   storeDiskBytes: {
     name: 'nodehub_store_disk_written_bytes_total',
     type: 'counter',
     help: 'Bytes that the store wrote to its log, with what compactions copy.',
-    labels: [],
-  },
-  storeSyncs: {
-    name: 'nodehub_store_syncs_total',
-    type: 'counter',
-    help: 'Times that the store waited for the disk to sync: once for lists and deletions, which have to survive a power cut, once for each file of its log, and once within five seconds for other changes.',
     labels: [],
   },
   storeDamaged: {
@@ -273,18 +243,6 @@ export const metricTable = {
     type: 'counter',
     help: 'Objects that a filter has withheld or edited: one version of an object counts once, however often it is shown, while it is remembered.',
     labels: ['filter', 'result'],
-  },
-  filterDifferences: {
-    name: 'nodehub_filter_differences_total',
-    type: 'counter',
-    help: 'Events that a watch received because the inputs of a filter changed.',
-    labels: ['component', 'resource'],
-  },
-  filterExpired: {
-    name: 'nodehub_filter_expired_total',
-    type: 'counter',
-    help: 'Watches whose clients were made to list again (410), since their filters changed or what they were shown is not known.',
-    labels: ['component', 'resource'],
   },
   hostNetworkPods: {
     name: 'nodehub_host_network_pods',

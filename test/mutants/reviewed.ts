@@ -45,18 +45,6 @@ export const reviewed: readonly Reviewed[] = [
     'decisions of filters',
   ),
   metric(
-    'src/hub/wiring/enabled-filters.ts',
-    'metrics.filterDifferences.add({ component, resource: gvr.resource }, objects)',
-    'scenarios/filter-inputs',
-    'events that a watch gets because a filter changed',
-  ),
-  metric(
-    'src/hub/wiring/enabled-filters.ts',
-    'metrics.filterExpired.add({ component, resource: gvr.resource })',
-    'scenarios/filter-inputs',
-    'clients that have to list again because a filter changed',
-  ),
-  metric(
     'src/hub/wiring/proxies.ts',
     'metrics.brokenAnswers.add()',
     'scenarios/cut-lists',

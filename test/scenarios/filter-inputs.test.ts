@@ -271,20 +271,18 @@ void t.test(
         ...nodesOf(event?.object),
       ]
     }
-    const owed = `{component="kube-proxy",resource="endpointslices"}`
     cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-2']))
     t.strictSame(await next(), ['MODIFIED', true, 'edge-1', 'edge-2'])
     // What another account was shown is not known: its client has to list.
     const token = cloud.sandbox.token('kube-proxy')
     const stranger = await hub.as('kube-proxy', { token }).watch(allSlices, { resourceVersion })
     t.match(await stranger.next(), { type: 'ERROR', object: { code: 410 } })
-    t.equal(await hub.metric(`nodehub_filter_expired_total${owed}`), 1)
+    await hub.logged('a client has to list again')
     cloud.sandbox.update(services, annotated('kubernetes.io/hostname'))
     t.strictSame(await next(), ['MODIFIED', true, 'edge-1'])
     putIntoPool(cloud, undefined)
     cloud.sandbox.update(services, annotated(undefined))
     t.strictSame(await next(), ['MODIFIED', true, ...everywhere])
-    await hub.reaches(`nodehub_filter_differences_total${owed}`, 3)
     const edited = 'nodehub_filter_decisions_total{filter="servicetopology",result="edited"}'
     t.ok((await hub.metric(edited)) > 0)
   },

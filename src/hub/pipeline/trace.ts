@@ -76,7 +76,7 @@ export function withTrace({ metrics, watches, refused, tracer, onAnswer }: Trace
       const { info } = exchange
       const longRunning = isLongRunning(info) || exchange.upgrade
       const watching = isWatch(info)
-      const gauge = watching ? metrics.watches : longRunning ? undefined : metrics.requestsInFlight
+      const gauge = watching ? metrics.watches : undefined
       const traffic = metrics.traffic(trafficLabels(exchange))
       gauge?.add(1)
       if (info.isResource) traffic.inFlight++

@@ -36,7 +36,6 @@ export function cloudOf(
         onVerdict()
       },
       onEjected: (_upstream, forMs) => {
-        metrics.upstreamEjections.add({ upstream: origin })
         const seconds = Math.round(forMs / 1000)
         log.warn({ upstream: origin, seconds }, 'requests fail at an API server: others go first')
       },

@@ -273,7 +273,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       filters,
       shown,
       store,
-      hooks: filterChangeHooks(metrics, log),
+      hooks: filterChangeHooks(log),
     },
     detectPropagation: parts.detectPropagation,
     get maxRequestsInFlight() {

@@ -219,17 +219,15 @@ const nothing: ReadonlySet<InputName> = new Set()
 
 const noDecisions: DecisionCounts = { edited: 0, withheld: 0, failed: 0 }
 
-/** Logs and counts the effects of changed filters on watches. */
-export const filterChangeHooks = (metrics: HubMetrics, log: Logger): FilterChangeHooks => ({
+/** Logs the effects of changed filters on watches. */
+export const filterChangeHooks = (log: Logger): FilterChangeHooks => ({
   onDifference: ({ component, gvr }, objects) => {
-    metrics.filterDifferences.add({ component, resource: gvr.resource }, objects)
     log.info(
       { component, resource: qualifiedResource(gvr), objects },
       'a watch was sent the objects on which its filters decide otherwise now',
     )
   },
   onExpired: ({ component, gvr }, why) => {
-    metrics.filterExpired.add({ component, resource: gvr.resource })
     log.info({ component, resource: qualifiedResource(gvr), why }, 'a client has to list again')
   },
 })

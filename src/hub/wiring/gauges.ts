@@ -9,7 +9,6 @@ import type { Cloud } from '../upstream/cloud.ts'
 import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import type { CheckResult } from '../../http/server/ops.ts'
 import type { LogStore } from '../store/log/log-store.ts'
-import type { DiskWork } from '../store/log/log-writer.ts'
 import { bytesOnDisk } from '../store/log/open.ts'
 import { memoryLimit } from './memory.ts'
 import type { Health } from './health.ts'
@@ -73,14 +72,13 @@ export function showConfigRead(metrics: HubMetrics, isUsable: boolean): void {
   metrics.configLastReload.set(isUsable ? 1 : 0)
 }
 
-/** Adds the store's counts since the last call. */
+/** Adds what the store has written since the last call. */
 function diskWorkReport(metrics: HubMetrics, store: LogStore): () => void {
-  let reported: DiskWork = { bytes: 0, syncs: 0 }
+  let reported = 0
   return () => {
-    const { diskWork } = store
-    metrics.storeDiskBytes.add(diskWork.bytes - reported.bytes)
-    metrics.storeSyncs.add(diskWork.syncs - reported.syncs)
-    reported = diskWork
+    const { bytes } = store.diskWork
+    metrics.storeDiskBytes.add(bytes - reported)
+    reported = bytes
   }
 }
 
@@ -102,7 +100,6 @@ function showUpstreams(metrics: HubMetrics, { cloud, connections }: GaugeSources
   credentialsRefused.clear()
   for (const { origin, health, refusesCredentials } of cloud.upstreams) {
     // A rate needs a sample from before the first event.
-    metrics.upstreamEjections.add({ upstream: origin }, 0)
     for (const outcome of ['answered', 'failed']) {
       metrics.upstreamRequests.add({ upstream: origin, outcome }, 0)
     }

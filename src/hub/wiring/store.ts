@@ -63,10 +63,8 @@ export const storeOf = async (
     },
     referencedObjects: needed,
     onRecovered: wrote,
-    onCommitted: (bytes) => {
+    onCommitted: () => {
       wrote()
-      metrics.storeCommits.add()
-      metrics.storeWrittenBytes.add(bytes)
       committed.announce()
     },
   })

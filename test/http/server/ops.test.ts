@@ -89,7 +89,7 @@ void t.test('a failed check makes it unready, and is named with what is wrong', 
 
 void t.test('metrics are there to be read', async (t) => {
   const metrics = createMetrics()
-  metrics.storeCommits.add(3)
+  metrics.storeFailures.add(3)
   const ask = await asking(t, { metrics })
   const answer = await ask('/metrics')
   t.equal(answer.status, 200)
