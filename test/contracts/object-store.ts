@@ -223,21 +223,6 @@ export function objectStoreContract(
     t.equal(store.list(collection())?.resourceVersion, '2')
   })
 
-  promise('objects removed from a staged list are not in it', async (t, store) => {
-    await replace(store, collection(), head(3), [object('a', 1), object('b', 2), object('c', 3)])
-    await using replacement = store.replace(collection())
-    await replacement.add({ objects: [object('a', 1), object('b', 4), object('d', 5)] })
-    await replacement.add({ objects: [object('a', 6), object('c', 3), object('e', 7)] })
-    for (const name of ['b', 'c', 'd', 'e', 'unknown']) {
-      replacement.remove({ namespace: 'default', name })
-    }
-    await replacement.add({ objects: [object('e', 9)] })
-    await replacement.commit(head(10))
-    t.strictSame(listed(store, collection()), ['a at 6', 'e at 9'])
-    await replace(store, collection(), head(11), [object('a', 6), object('d', 5)])
-    t.strictSame(listed(store, collection()), ['a at 6', 'd at 5'])
-  })
-
   promise('an open list is a snapshot while it is replaced', async (t, store) => {
     const big = (version: number): ApiObject[] =>
       Array.from({ length: 40 }, (_, index) =>

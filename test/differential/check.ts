@@ -65,7 +65,7 @@ export async function compareAll(t: Test, testBed: TestBed): Promise<Findings> {
     const old = get(
       `/api/v1/namespaces/${shared}/configmaps?watch=true&timeoutSeconds=1&resourceVersion=1`,
     )
-    judge(t, old, await compareRead(old, testBed.clients, withoutInstances), testBed, findings)
+    judge(t, old, await compare.watches(old, testBed.clients, findings), testBed, findings)
   })
   const broken = findings.broken.map(({ client, name }) => `${client}: ${name}`)
   t.ok(broken.length <= mostBroken, `hardly any watch breaks off: ${broken.join(', ') || 'none'}`)

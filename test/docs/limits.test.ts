@@ -30,7 +30,7 @@ import { mostKinds } from '../../src/hub/wiring/answer-counts.ts'
 import { mostItems } from '../../src/hub/wiring/status/status.ts'
 import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { maxConnections, mostUnproven } from '../../src/hub/wiring/proxies.ts'
-import { listedMs, recordingMs } from '../../src/hub/cache/cacher/cachers.ts'
+import { listedMs } from '../../src/hub/cache/cacher/cachers.ts'
 import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cachers.ts'
 import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/wiring/shared-cachers.ts'
 import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
@@ -160,11 +160,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       time(reviewRetryMs),
       counted(mostReviews),
     ],
-    'The wait of a watch for a list in place of a lost one': [time(recordingMs)],
-    'Between two lists of a collection in place of a lost one': [
-      time(listedMs / 2),
-      time(listedMs),
-    ],
+    'Between two lists of a collection that is not stored': [time(listedMs / 2), time(listedMs)],
     'Status that is written offline': [
       `${counted(overlays.maxOverlays)} objects`,
       bytes(overlays.maxBytes),

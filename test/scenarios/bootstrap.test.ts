@@ -156,9 +156,8 @@ void t.test('files that are lost take nothing away, and are obtained again', asy
   cloud.addPods('a')
   const hub = await start(t, joinable)
   await hub.logged('an API server is now healthy')
-  const watch = await hub
-    .as('kubelet')
-    .watch(podsOfNode, { resourceVersion: cloud.sandbox.version })
+  const { resourceVersion } = await hub.as('kubelet').list(podsOfNode)
+  const watch = await hub.as('kubelet').watch(podsOfNode, { resourceVersion })
   const { folder, pair, ca } = obtainedFiles(hub.config.rootDir)
   joinable.verdict = 'wait'
   rmSync(folder, { recursive: true })
@@ -189,9 +188,9 @@ void t.test(
     const node = await old.cloud.sandbox.clientCertificate(`system:node:${nodeName}`, [
       'system:nodes',
     ])
-    const watch = await hub
-      .securelyAs('kubelet', node)
-      .watch(podsOfNode, { resourceVersion: old.cloud.sandbox.version })
+    const kubelet = hub.securelyAs('kubelet', node)
+    const { resourceVersion } = await kubelet.list(podsOfNode)
+    const watch = await kubelet.watch(podsOfNode, { resourceVersion })
     t.strictSame(next.cloud.sandbox.requests, [], 'it cannot be verified')
     const probed = next.cloud.sandbox.nextRequest(({ path }) => path === '/readyz')
     writeFileSync(ca, both)

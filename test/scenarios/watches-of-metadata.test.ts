@@ -166,7 +166,7 @@ void t.test('whole objects are not given in place of metadata', async (t) => {
   const { watch: accept } = metadataAccepts('json')
   const watch = await hub.as('kubelet', { accept }).watch(path, { resourceVersion: '0' })
   t.match(await watch.next(), { type: 'ADDED', object: { kind: 'PartialObjectMetadata' } })
-  t.equal(cloud.sandbox.watchCount(isWatch), 2)
+  await cloud.sandbox.untilWatches(2, isWatch)
 })
 
 void t.test(

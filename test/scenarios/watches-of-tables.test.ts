@@ -157,22 +157,6 @@ void t.test('the state of a Table is written anew, with the cells of now', async
   t.equal(cloud.sandbox.watchCount(isWatch), 2)
 })
 
-void t.test('a Table kept of a WatchList has its columns offline', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const watch = await kubectlOf(hub).watch(path, {
-    allowWatchBookmarks: 'true',
-    resourceVersionMatch: 'NotOlderThan',
-    sendInitialEvents: 'true',
-  })
-  t.match(await watch.next(), { type: 'BOOKMARK' })
-  const { columnDefinitions } = objectOf(await kubectlOf(cloud).get(path))
-  await cloud.unplug()
-  await hub.offline()
-  t.strictSame(objectOf(await kubectlOf(hub).get(path))['columnDefinitions'], columnDefinitions)
-})
-
 const tableOf = (version: number, columns: readonly string[], name?: string): object => ({
   kind: 'Table',
   apiVersion: 'meta.k8s.io/v1',
@@ -219,28 +203,3 @@ void t.test(
     t.strictSame(rowsOf(objectOf(await kubectl.get(path))), ['a'])
   },
 )
-
-void t.test('a watch goes on from no rows of other columns than it had', async (t) => {
-  const server = await ScriptedServer.start(t)
-  const hub = await startTestHub(t, { upstreams: [server] })
-  await hub.online()
-  const kubectl = kubectlOf(hub)
-  server.answerWith(JSON.stringify(tableOf(10, ['Name', 'Age'], 'a')))
-  await kubectl.get(path)
-  const open = new Map<string | null, ServerResponse>()
-  server.answer = (response) => {
-    response.writeHead(200, { 'Content-Type': 'application/json' }).flushHeaders()
-    const { searchParams } = new URL(response.req.url ?? '', server.url)
-    open.set(searchParams.get('resourceVersion'), response)
-  }
-  await kubectl.watch(path, { resourceVersion: '10' })
-  // The hub has no events since that version, so that the watch passes through.
-  const own = await kubectl.watch(path, { resourceVersion: '5' })
-  t.strictSame([...open.keys()], ['10', '5'])
-  for (const version of [11, 12]) {
-    const event = { type: 'ADDED', object: tableOf(version, ['Name', 'Data', 'Age'], 'b') }
-    const frame = `${JSON.stringify(event)}\n`
-    open.get('5')?.write(frame)
-    t.equal((await own.next())?.frame.toString(), frame)
-  }
-})

@@ -93,11 +93,8 @@ export interface ReflectorHandler {
   onOpen(): void
   /** Applies events, without ERROR. Throws `ResourceExpired` if one is missing. */
   onEvents(events: readonly WatchEvent[]): void
-  /**
-   * The open watch has ended. `hadExpired`: with a 410 before any event, so that it had never
-   * continued from its version.
-   */
-  onClosed(hadExpired: boolean): void
+  /** The open watch has ended. */
+  onClosed(): void
   /** A try failed. Without `refusedBackoff` a `RequestRefused` ends the reflector. */
   onFailed(cause: unknown): void
 }
@@ -200,20 +197,16 @@ export class Reflector {
     const watch = await listerWatcher.watch({ resourceVersion, timeoutSeconds }, ending.signal)
     this.#handler.onOpen()
     let gotEvents = false
-    let hadExpired = false
     try {
       for await (const events of watch) {
         const error = events.find((event) => event.type === 'ERROR')
-        if (error) {
-          hadExpired = !gotEvents && error.status.code === 410
-          throw failureOf(error)
-        }
+        if (error) throw failureOf(error)
         if (events.length === 0) continue
         this.#handler.onEvents(events)
         gotEvents = true
       }
     } finally {
-      this.#handler.onClosed(hadExpired)
+      this.#handler.onClosed()
     }
     const lasted = elapsed() - began
     // A watch that ended early may be due to a restore of the cluster.

@@ -148,8 +148,8 @@ export interface Exchange extends Incoming {
    */
   readonly content?: Buffer
   /**
-   * Whether a reader of a watch's events compares them with the objects before, which may change
-   * during the watch. Absent: the component's filters decide.
+   * Of a cacher's watch, whose events are recorded: whether a reader compares them with the objects
+   * before, which may change during the watch. Absent: it is a client's own, and is not recorded.
    */
   readonly comparesEvents?: () => boolean
   /** Called when an upstream may have received the first bytes of the request. */

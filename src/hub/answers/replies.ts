@@ -1,8 +1,9 @@
 import { turn } from '../../base/clock.ts'
 import { listHead, listTail } from '../../api/codec/render.ts'
-import type { ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
+import type { ListReply, ObjectReply, WatchReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
+import { expired } from '../../api/kube/status.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ObjectOfKind, StoredList } from '../store/store.ts'
@@ -48,6 +49,21 @@ export function listReply(representation: Representation, stored: StoredList): L
       end: () => Promise.resolve({ meta, extra, tail: [listTail(representation.encoding)] }),
     },
   }
+}
+
+/** The answer to a watch from a version that is no longer known: its client has to list. */
+export const expiredWatch = (representation: Representation, message: string): WatchReply => ({
+  kind: 'watch',
+  from: 'cache',
+  status: 200,
+  headers: answerHeaders(mediaType(representation.encoding, true)),
+  representation: () => representation,
+  gvk: () => ({ group: '', version: '', kind: '' }),
+  events: once([{ type: 'ERROR', status: expired(message) }]),
+})
+
+async function* once<T>(value: T): AsyncGenerator<T> {
+  yield value
 }
 
 /** Serves other requests between two batches of a long list. */

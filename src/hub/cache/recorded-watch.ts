@@ -1,5 +1,4 @@
 import { joined } from '../../base/bytes.ts'
-import { listKind } from '../../api/codec/list.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { watchDecoder, type WatchDecoder } from '../../api/codec/watch-decoder.ts'
 import { isObjectEvent, versionAfter, versionOf, type WatchEvent } from '../../api/codec/watch.ts'
@@ -14,22 +13,10 @@ import {
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
 import type { Representation } from '../../api/request/representation.ts'
-import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey } from '../answers/keys.ts'
-import { copyCollection } from '../store/copy-collection.ts'
-import {
-  storedList,
-  widerCollection,
-  type CoveringCollection,
-} from '../answers/covering-collection.ts'
-import {
-  StoreFailure,
-  type CollectionKey,
-  type ObjectStore,
-  type Replacement,
-} from '../store/store.ts'
+import { StoreFailure, type CollectionKey, type ObjectStore } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
-import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 import { projectionOf, showsEventProjection } from './projection.ts'
 
@@ -40,18 +27,15 @@ interface RecordedWatchParts {
    */
   readonly representations: readonly [Representation, ...Representation[]]
   readonly info: ResourceRequest
-  readonly baseline: (representation: Representation) => RequestBaseline
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
-  /** Whether a reader needs the previous state of each object. */
-  readonly tellsPrevious: () => boolean
 }
 
 /**
- * A watch whose events are committed before they are passed on, those that arrived together in one
- * commit. Where the upstream stream breaks, the watch ends cleanly, and clients watch again from
- * their last version.
+ * A decoded watch. A cacher's events are committed before they are passed on, those that arrived
+ * together in one commit; a client's own pass. Where the upstream stream breaks, the watch ends
+ * cleanly, and clients watch again from their last version.
  */
 export class RecordedWatch {
   readonly events: AsyncGenerator<readonly WatchEvent[]>
@@ -88,12 +72,14 @@ export class RecordedWatch {
       const opening = representations.some(({ projection }) => projection !== 'object')
         ? await this.#detectRepresentation()
         : []
-      await using keeper = await this.#eventRecorder()
+      const recorder = this.#eventRecorder()
+      const keep = async (events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> =>
+        recorder ? recorder.keep(events) : events
       const begun = this.#cut(opening)
-      if (begun.length > 0) yield await keeper.keep(begun)
+      if (begun.length > 0) yield await keep(begun)
       for await (const group of replayable.chunks) {
         const events = this.#cut(group)
-        if (events.length > 0) yield await keeper.keep(events)
+        if (events.length > 0) yield await keep(events)
       }
     } catch (error) {
       if (error instanceof BrokenStream) return
@@ -126,102 +112,42 @@ export class RecordedWatch {
     return chunks.flatMap((chunk) => this.#cutter.push(chunk))
   }
 
-  async #eventRecorder(): Promise<EventRecorder> {
-    if (!this.#isWanted) return unrecorded
-    const { info, store, hooks, baseline, tellsPrevious, exchange } = this.#parts
-    const representation = this.#representation
-    const parts = {
-      store,
-      hooks,
-      baseline: baseline(representation),
-      key: collectionKey(exchange, info, representation),
-      extra: () => this.extra,
-      tellsPrevious,
-    }
-    const { query } = info
-    const isWatchList = isTrue(query.get('sendInitialEvents'))
-    // Without bookmarks the end of its initial events is not marked.
-    if (isWatchList && !isTrue(query.get('allowWatchBookmarks'))) return unrecorded
-    if (isWatchList) return new RecordedInitialEvents(parts, () => this.gvk)
-    const from = resourceVersion(query.get('resourceVersion') ?? undefined)
-    await seedFromOther(parts.key, { representation, from, exchange, store }).catch(
-      hooks.onStoreFailure,
+  #eventRecorder(): RecordedChanges | undefined {
+    if (!this.#isWanted) return undefined
+    const { info, store, hooks, exchange } = this.#parts
+    const { comparesEvents } = exchange
+    const from = resourceVersion(info.query.get('resourceVersion') ?? undefined)
+    return new RecordedChanges(
+      {
+        store,
+        hooks,
+        key: collectionKey(exchange, info, this.#representation),
+        extra: () => this.extra,
+        tellsPrevious: () => comparesEvents?.() ?? false,
+      },
+      comparesEvents && from,
     )
-    return new RecordedChanges(parts, from)
   }
 }
 
-interface ResumedFrom {
-  readonly representation: Representation
-  readonly from: ResourceVersion | undefined
-  readonly exchange: Exchange
-  readonly store: ObjectStore
-}
-
-/**
- * Copies another collection as the base of a watch that continues from a version: that of the
- * watch's token, where its service account has become known since and the client does not list
- * again; or the part of a wider one, where an offline answer came from that, or the next offline
- * answer would be older than this watch.
- */
-async function seedFromOther(
-  key: CollectionKey,
-  { representation, from, exchange, store }: ResumedFrom,
-): Promise<void> {
-  if (from === undefined || store.version(key) !== undefined) return
-  const other =
-    ofToken(key, representation, exchange, store) ?? widerCollection(key, representation, store)
-  const kept = resourceVersion(other?.resourceVersion)
-  if (!other || kept === undefined || compareVersions(from, kept) > 0) return
-  const stored = storedList(other, store)
-  if (stored) await copyCollection(store, key, stored)
-}
-
-function ofToken(
-  key: CollectionKey,
-  representation: Representation,
-  { claim, identity }: Exchange,
-  store: ObjectStore,
-): CoveringCollection | undefined {
-  if (!claim || claim.tokenIdentity === identity) return undefined
-  const before = { ...key, partition: { ...key.partition, identity: claim.tokenIdentity } }
-  const version = store.version(before)
-  return version === undefined
-    ? undefined
-    : { representation, key: before, resourceVersion: version }
-}
-
-/**
- * Records events; resolves to the same events, with the previous state of each object where
- * `tellsPrevious`.
- */
-interface EventRecorder extends AsyncDisposable {
-  keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]>
-}
-
-const unrecorded: EventRecorder = {
-  keep: (events) => Promise.resolve(events),
-  [Symbol.asyncDispose]: () => Promise.resolve(),
-}
-
 interface EventRecorderParts {
-  readonly baseline: RequestBaseline
   readonly key: CollectionKey
   /** The columns of a Table, once an event has shown them. */
   readonly extra: () => string
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
+  /** Whether a reader needs the previous state of each object. */
   readonly tellsPrevious: () => boolean
 }
 
 /**
- * Changes to a stored collection. A watch that starts after the stored version leaves a gap, and
- * one without a version reports no earlier deletions: neither is recorded. Of one that starts
- * earlier the events up to the stored version are skipped. Rows of a Table with other columns than
- * the stored ones, as from an API server of another version, are not recorded either. Of events
- * that are not recorded, a deletion still takes what a get has recorded of the object before.
+ * Changes to a stored collection. A watch that starts after the stored version leaves a gap: it is
+ * not recorded, as one without `from`. Of one that starts earlier the events up to the stored
+ * version are skipped. Rows of a Table with other columns than the stored ones, as from an API
+ * server of another version, are not recorded either. Of events that are not recorded, a deletion
+ * still takes what a get has recorded of the object before.
  */
-class RecordedChanges implements EventRecorder {
+class RecordedChanges {
   readonly #parts: EventRecorderParts
   #storedVersion: ResourceVersion | undefined
   /** The newest version that was stored while it was open, whether it is recorded or not. */
@@ -240,6 +166,7 @@ class RecordedChanges implements EventRecorder {
     this.#newestStored = kept
   }
 
+  /** Resolves to the same events, with the previous state of each object where due. */
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const since = this.#at
     this.#at = versionAfter(events) ?? since
@@ -334,10 +261,6 @@ class RecordedChanges implements EventRecorder {
     const order = compareVersions(version, this.#storedVersion)
     return order > 0 || (order === 0 && event.type === 'BOOKMARK')
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    // No state to release.
-  }
 }
 
 const stateOf = ({ namespace, name, resourceVersion: version }: ApiObject): string =>
@@ -346,77 +269,4 @@ const stateOf = ({ namespace, name, resourceVersion: version }: ApiObject): stri
 function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {
   if (previous === undefined || !isObjectEvent(event)) return event
   return { ...event, previous }
-}
-
-/**
- * A WatchList: its initial events replace the collection at their bookmark, and are invisible
- * before.
- */
-class RecordedInitialEvents implements EventRecorder {
-  readonly #parts: EventRecorderParts
-  readonly #gvk: () => GVK
-  #replacement: Replacement | undefined
-  #changes: RecordedChanges | undefined
-
-  constructor(parts: EventRecorderParts, gvk: () => GVK) {
-    this.#parts = parts
-    this.#gvk = gvk
-    this.#replacement = parts.store.replace(parts.key)
-  }
-
-  async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
-    if (this.#changes) return this.#changes.keep(events)
-    const closing = events.findIndex((event) => event.type === 'BOOKMARK' && event.initialEventsEnd)
-    const initial = closing < 0 ? events : events.slice(0, closing)
-    try {
-      await this.#stage(initial)
-      const bookmark = events[closing]
-      if (bookmark?.type === 'BOOKMARK') await this.#commit(bookmark.resourceVersion)
-    } catch (cause) {
-      await this[Symbol.asyncDispose]()
-      this.#parts.hooks.onStoreFailure(cause)
-    }
-    if (closing < 0) return events
-    this.#changes = new RecordedChanges(this.#parts, versionOf(events[closing]))
-    return [
-      ...events.slice(0, closing + 1),
-      ...(await this.#changes.keep(events.slice(closing + 1))),
-    ]
-  }
-
-  /** API servers send concurrent changes among the initial objects. */
-  async #stage(events: readonly WatchEvent[]): Promise<void> {
-    let objects: ApiObject[] = []
-    for (const event of events) {
-      if (event.type === 'ADDED' || event.type === 'MODIFIED') objects.push(event.object)
-      if (event.type !== 'DELETED') continue
-      await this.#add(objects)
-      objects = []
-      this.#replacement?.remove(event.object)
-    }
-    await this.#add(objects)
-  }
-
-  async #add(objects: readonly ApiObject[]): Promise<void> {
-    if (objects.length > 0) await this.#replacement?.add({ objects })
-  }
-
-  async #commit(version: string): Promise<void> {
-    const { store, key, baseline } = this.#parts
-    // The stored collection is newer, and the changes after it are distinguished from repetitions.
-    if (!replacesStored(version, baseline, store.version(key))) {
-      await this[Symbol.asyncDispose]()
-      return store.settled(key)
-    }
-    const gvk = listKind(this.#gvk())
-    await this.#replacement?.commit({ gvk, resourceVersion: version, extra: this.#parts.extra() })
-    this.#parts.hooks.onRecorded('watch')
-    await this[Symbol.asyncDispose]()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const dropped = this.#replacement
-    this.#replacement = undefined
-    await dropped?.[Symbol.asyncDispose]()
-  }
 }

@@ -381,11 +381,9 @@ export class Recorder {
       replayable,
       representations,
       info,
-      baseline: (representation) => baselineOf(what, representation),
       store: this.#store,
       hooks: this.#hooks,
       exchange,
-      tellsPrevious: () => this.#rules.comparesEvents(exchange),
     })
     return {
       ...reply,
@@ -394,7 +392,6 @@ export class Recorder {
       events: watch.events,
       gvk: () => watch.gvk,
       extra: () => watch.extra,
-      snapshot: () => this.#store.list(collectionKey(exchange, info, watch.representation)),
     }
   }
 }

@@ -60,7 +60,7 @@ interface FilteredWatchParts {
 }
 
 /** The event with which an API server makes a client list again. */
-export const expiredEvent = (why: string): ErrorEvent => ({
+const expiredEvent = (why: string): ErrorEvent => ({
   type: 'ERROR',
   status: expired(`too old resource version: ${why}`),
 })

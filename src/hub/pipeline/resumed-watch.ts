@@ -11,12 +11,11 @@ import { filteredBy } from '../../http/exchange/explanation.ts'
 import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
 import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import type { ClientCollection, ShownStates } from '../filter/shown-states.ts'
-import { mediaType } from '../../api/kube/media-type.ts'
 import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
-import { answerHeaders } from '../answers/replies.ts'
-import { expiredEvent, FilteredWatch, stateOf, type FilterChangeHooks } from './filtered-watch.ts'
+import { expiredWatch } from '../answers/replies.ts'
+import { FilteredWatch, stateOf, type FilterChangeHooks } from './filtered-watch.ts'
 import { chainForPartial } from './partial-objects.ts'
 import { decodeWatch } from './decode-watch.ts'
 import { provenIdentity } from '../../http/exchange/proven.ts'
@@ -116,19 +115,10 @@ function continuesFrom({ query }: ResourceRequest): ResourceVersion | undefined 
 }
 
 const expiredReply = (representation: Representation, why: string): WatchReply => ({
-  kind: 'watch',
+  ...expiredWatch(representation, `too old resource version: ${why}`),
   from: 'hub',
   explanation: { reason: why },
-  status: 200,
-  headers: answerHeaders(mediaType(representation.encoding, true)),
-  representation: () => representation,
-  gvk: () => ({ group: '', version: '', kind: '' }),
-  events: once([expiredEvent(why)]),
 })
-
-async function* once<T>(value: T): AsyncGenerator<T> {
-  yield value
-}
 
 /**
  * A watch that passes undecoded until a filter acts: then it ends, and the client has to list.

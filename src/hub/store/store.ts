@@ -149,8 +149,6 @@ export interface Replacement extends AsyncDisposable {
    * written.
    */
   add(batch: ListBatch): Promise<void>
-  /** Removes the object of this name from those that were added; it may be added again. */
-  remove(of: { readonly namespace: string; readonly name: string }): void
   /** Resolves when it is durable. */
   commit(head: CollectionHead): Promise<void>
 }

@@ -206,9 +206,7 @@ function recorderOf(
         unrecorded.add(exchange)
         return false
       },
-      comparesEvents: (exchange) =>
-        exchange.identity === sharedIdentity ||
-        (exchange.comparesEvents?.() ?? filters.mayWithhold(exchange)),
+      comparesEvents: (exchange) => filters.mayWithhold(exchange),
     },
     {
       onRecorded: (kind) => metrics.recorded.add({ kind }),

@@ -15,7 +15,7 @@ const requests = [
   { component: 'kubelet', path: 'configmaps', accept: 'application/json' },
   {
     component: 'kubelet',
-    path: 'configmaps?watch=true&resourceVersion=1',
+    path: 'configmaps?watch=true&resourceVersion=0',
     accept: 'application/json',
   },
   { component: 'kube-proxy', path: 'services', accept: 'application/vnd.kubernetes.protobuf' },

@@ -20,7 +20,6 @@ function staged(): Replacement & { readonly dropped: () => boolean } {
   let dropped = false
   return {
     add: async () => undefined,
-    remove: () => undefined,
     commit: async () => undefined,
     dropped: () => dropped,
     [Symbol.asyncDispose]: async () => {

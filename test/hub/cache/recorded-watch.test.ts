@@ -1,29 +1,12 @@
-import { join } from 'node:path'
 import t from 'tap'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import type { ByteSource } from '../../../src/http/exchange/exchange.ts'
 import { StoreFailure } from '../../../src/hub/store/store.ts'
-import { bookmark, changed, object } from '../../contracts/object-store.ts'
+import { changed, object } from '../../contracts/object-store.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { failingSource } from '../../kit/failing-source.ts'
-import { recordsIn } from '../../kit/log-on-disk.ts'
-import { event, initialEventsEnd, page, pods, recordingIn, singlePod } from './recording.ts'
-
-void t.test('events among the initial events of a watch are stored with them', async (t) => {
-  await using cache = await recordingIn(t.testdir())
-  await cache.list(pods, page(95, { a: 90, b: 91, old: 92 }))
-  const events = await cache.list(
-    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`,
-    event('ADDED', 'a', 90) + event('ADDED', 'b', 91) + event('ADDED', 'c', 92),
-    event('MODIFIED', 'a', 101) + event('DELETED', 'b', 102) + event('ADDED', 'd', 103),
-    event('DELETED', 'c', 104) + event('ADDED', 'c', 105) + event('DELETED', 'd', 106),
-    initialEventsEnd(107),
-  )
-  t.equal(events.length, 10, 'and all of it is passed on')
-  t.strictSame([cache.version(), cache.names()], ['107', ['a at 101', 'c at 105']])
-  t.strictSame(cache.failures, [])
-})
+import { event, page, pods, recordingIn, singlePod } from './recording.ts'
 
 for (const comparesEvents of [true, false]) {
   const told = comparesEvents ? 'given where events are compared' : 'not read where they are not'
@@ -119,19 +102,6 @@ void t.test(
   },
 )
 
-void t.test('initial events are not shown before newer state that is being written', async (t) => {
-  await using cache = await recordingIn(t.testdir())
-  await cache.list(pods, page(95, { a: 90 }))
-  const watch = cache.ask(
-    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0`,
-  )
-  const busy = cache.occupyWriter()
-  const writing = cache.store.apply(cache.key, [bookmark(105)])
-  await watch.answer(event('ADDED', 'a', 90), initialEventsEnd(101))
-  t.equal(cache.store.committedVersion(cache.key), '105')
-  await Promise.all([busy, writing])
-})
-
 void t.test('a watch that begins after the stored version is not recorded', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(95, { a: 90, b: 91 }))
@@ -139,6 +109,17 @@ void t.test('a watch that begins after the stored version is not recorded', asyn
   const told = await cache.list(`${pods}?watch=1&resourceVersion=99`, event('ADDED', 'c', 101))
   t.equal(told.length, 1, 'it is passed on')
   t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
+})
+
+void t.test('a watch of a client itself is not recorded', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  await cache.list(pods, page(95, { a: 90 }))
+  const exchange = exchangeOf(`${pods}?watch=1&resourceVersion=95`, {
+    headers: { Accept: 'application/json' },
+  })
+  const [told] = await cache.asked(exchange).answer(event('MODIFIED', 'a', 101))
+  t.equal(told?.type, 'MODIFIED', 'it is passed on')
+  t.strictSame([cache.version(), cache.names()], ['95', ['a at 90']])
 })
 
 void t.test('a repeated deletion takes an older record, and not one of what left', async (t) => {
@@ -223,29 +204,6 @@ void t.test('nor does one of a watch that is not recorded', async (t) => {
   t.match(await watch.next(), { value: [{ type: 'DELETED' }] })
   t.equal(cache.object('a'), '900')
   await watch.return?.()
-})
-
-void t.test('a WatchList without an end passes, and nothing of it is staged', async (t) => {
-  const directory = t.testdir()
-  await using cache = await recordingIn(directory)
-  const told = await cache.list(
-    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`,
-    event('ADDED', 'a', 90) + event('MODIFIED', 'a', 101),
-  )
-  t.equal(told.length, 2)
-  t.equal(cache.version(), undefined)
-  t.notOk(recordsIn(join(directory, 'cache')).some(({ record }) => record.kind === 'bodies'))
-})
-
-void t.test('a WatchList that is older than what is stored does not replace it', async (t) => {
-  await using cache = await recordingIn(t.testdir())
-  await cache.list(pods, page(95, { a: 90, b: 91 }))
-  await cache.list(
-    `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=0`,
-    event('ADDED', 'a', 80) + event('ADDED', 'gone', 81),
-    initialEventsEnd(85),
-  )
-  t.strictSame([cache.version(), cache.names()], ['95', ['a at 90', 'b at 91']])
 })
 
 void t.test(

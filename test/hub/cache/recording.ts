@@ -6,6 +6,7 @@ import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type {
   ByteSource,
   BytesReply,
+  Exchange,
   Reply,
   WatchReply,
 } from '../../../src/http/exchange/exchange.ts'
@@ -45,20 +46,6 @@ export const singlePod = (name: string, version: number): string =>
 export const event = (type: string, name: string, version: number): string =>
   `{"type":"${type}","object":${singlePod(name, version)}}\n`
 
-/** The bookmark that ends the initial events. */
-export const initialEventsEnd = (version: number): string =>
-  `${JSON.stringify({
-    type: 'BOOKMARK',
-    object: {
-      kind: 'Pod',
-      apiVersion: 'v1',
-      metadata: {
-        resourceVersion: `${version}`,
-        annotations: { 'k8s.io/initial-events-end': 'true' },
-      },
-    },
-  })}\n`
-
 /** The answer to a request; it comes when the test sends it. */
 export interface Underway {
   answer: (...chunks: readonly string[]) => Promise<WatchEvent[]>
@@ -67,8 +54,8 @@ export interface Underway {
 }
 
 /**
- * A recorder of JSON before a store, without a cloud: what is asked of it is answered by the test,
- * when the test likes.
+ * A recorder of JSON, of lists and of the watches of cachers, before a store, without a cloud: what
+ * is asked of it is answered by the test, when the test likes.
  */
 export async function recordingIn(directory: string, comparesEvents = true) {
   const store = await openStore({
@@ -79,7 +66,7 @@ export async function recordingIn(directory: string, comparesEvents = true) {
   const failures: unknown[] = []
   const recorder = new Recorder(
     store,
-    { isRecorded: () => true, comparesEvents: () => comparesEvents },
+    { isRecorded: () => true, comparesEvents: () => false },
     {
       onRecorded: () => undefined,
       onStoreFailure: (cause) => failures.push(cause),
@@ -93,10 +80,13 @@ export async function recordingIn(directory: string, comparesEvents = true) {
   const [representation] = plain.representations
   if (!plain.info.isResource || !representation) throw new Error('pods are no collection')
   const key = collectionKey(plain, plain.info, representation)
-  const ask = (url: string): Underway => {
-    const exchange = exchangeOf(url, { headers: { Accept: 'application/json' } })
+  const exchangeFor = (url: string): Exchange => ({
+    ...exchangeOf(url, { headers: { Accept: 'application/json' } }),
+    comparesEvents: () => comparesEvents,
+  })
+  const asked = (exchange: Exchange): Underway => {
     const what = recorder.plan(exchange)
-    if (!what) throw new Error(`${url} is not recorded`)
+    if (!what) throw new Error(`${exchange.url} is not recorded`)
     const replyTo = (...chunks: readonly string[]): Promise<Reply> =>
       recorder.record(what, exchange, replyOf(chunks))
     return {
@@ -114,15 +104,17 @@ export async function recordingIn(directory: string, comparesEvents = true) {
       },
     }
   }
+  const ask = (url: string): Underway => asked(exchangeFor(url))
   return {
     recorder,
     store,
     key,
     failures,
     ask,
+    asked,
     /** The events of a watch that `source` answers. */
     watch: async (url: string, source: ByteSource): Promise<WatchReply['events']> => {
-      const exchange = exchangeOf(url, { headers: { Accept: 'application/json' } })
+      const exchange = exchangeFor(url)
       const what = recorder.plan(exchange)
       if (!what) throw new Error(`${url} is not recorded`)
       const reply = await recorder.record(what, exchange, { ...replyOf([]), source })

@@ -1,9 +1,7 @@
 import t from 'tap'
-import { event, initialEventsEnd, page, pods, recordingIn } from './recording.ts'
+import { event, page, pods, recordingIn } from './recording.ts'
 
 const from = (version: number): string => `${pods}?watch=1&resourceVersion=${version}`
-const watchList = (version: string): string =>
-  `${pods}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true${version}`
 
 void t.test('a list that comes late does not undo newer state', async (t) => {
   await using cache = await recordingIn(t.testdir())
@@ -89,26 +87,4 @@ void t.test('an event of a watch begun before the restore is not stored', async 
     since: '106',
   })
   t.strictSame([cache.version(), cache.names()], ['101', ['a at 90']])
-})
-
-void t.test('a WatchList replaces stored state where a list would', async (t) => {
-  await using cache = await recordingIn(t.testdir())
-  await cache.list(pods, page(106, { a: 106 }))
-  const initial = (version: number): string[] => [
-    event('ADDED', 'a', 90),
-    initialEventsEnd(version),
-  ]
-  await cache.list(
-    watchList('&resourceVersion=0'),
-    ...initial(101),
-    event('MODIFIED', 'a', 106),
-    event('ADDED', 'b', 107),
-  )
-  t.strictSame(
-    [cache.version(), cache.names()],
-    ['107', ['a at 106', 'b at 107']],
-    'one that lags replaces nothing, and is followed when it has caught up',
-  )
-  await cache.list(watchList(''), ...initial(102))
-  t.strictSame([cache.version(), cache.names()], ['102', ['a at 90']], 'a restored one does')
 })

@@ -8,17 +8,16 @@ import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
-import { expired } from '../../../api/kube/status.ts'
 import {
   ListNotHeld,
   ResourceExpired,
   Reflector,
   RequestRefused,
+  type ListerWatcher,
 } from '../../../api/reflector/reflector.ts'
 import type { Representation } from '../../../api/request/representation.ts'
-import { answerHeaders } from '../../answers/replies.ts'
+import { answerHeaders, expiredWatch } from '../../answers/replies.ts'
 import { storedList } from '../../answers/covering-collection.ts'
-import { copyCollection } from '../../store/copy-collection.ts'
 import {
   StoreFailure,
   type CollectionKey,
@@ -73,11 +72,6 @@ interface CacherParts {
    * reached.
    */
   readonly reflects: boolean
-  /**
-   * Whether it lists a collection that is not stored, or whose cluster was restored. Where it does
-   * not, its clients are answered 410 and list the collection themselves, and their list is stored.
-   */
-  readonly lists: boolean
   /** How long its upstream watch stays open without cache watchers. */
   readonly idleMs: number
   readonly hooks: CacherHooks
@@ -92,8 +86,6 @@ export interface CacheWatchOptions {
   readonly state?: 'with-end' | 'without-end'
   readonly from?: string
   readonly selected: WatchSelection
-  /** It was the client's own upstream watch until now. */
-  readonly isUnderWay?: boolean
   readonly bookmarks: boolean
   readonly lastsMs: number
   readonly signal: AbortSignalLike
@@ -123,7 +115,6 @@ export class Cacher implements AsyncDisposable {
   readonly key: CollectionKey
   readonly #parts: CacherParts
   readonly #watchers = new Set<CacheWatcher>()
-  readonly #ready = new Set<() => void>()
   readonly #listerWatcher
   #client: ReflectorClient
   #log: EventLog | undefined
@@ -131,11 +122,6 @@ export class Cacher implements AsyncDisposable {
   #extra = ''
   /** The collection was listed after the log began. */
   #wasListed = false
-  /**
-   * The log was followed: by an upstream watch that continued from its version, or by a client's
-   * own upstream watch, which the cacher continues.
-   */
-  #hasFollowed = false
   /** Aborts with a reason when no event follows in the log. */
   #logEnded = new AbortController()
   #running: { readonly ending: AbortController; readonly done: Promise<void> } | undefined
@@ -197,6 +183,8 @@ export class Cacher implements AsyncDisposable {
 
   /** Sets the client for the next requests: the newest credential of an identity counts. */
   readAs(reading: ReflectorClient): void {
+    // What was refused to another credential says nothing of this one.
+    if (!this.usesCredentialOf(reading)) this.#refusedAt = Number.NEGATIVE_INFINITY
     this.#client = reading
   }
 
@@ -243,55 +231,44 @@ export class Cacher implements AsyncDisposable {
     this.#log?.shrink(bytes)
   }
 
-  /**
-   * Opens the upstream watch, unless it is open. Resolves when it is open or has failed to open,
-   * after `patienceMs` at the latest. Where nothing is stored yet, it begins with a copy of `like`,
-   * if that is stored: the same collection, recorded under another identity that may read all of
-   * it.
-   */
-  async open(patienceMs: number, like?: CollectionKey): Promise<void> {
-    this.resume(like)
-    if (this.#isWatched) return
-    await within(patienceMs, this.#opened.promise)
+  /** Whether its upstream watch was refused lately, by the API server or the store. */
+  get isRefused(): boolean {
+    return !this.#running && elapsed() - this.#refusedAt < refusedMs
   }
 
-  /** Opens the upstream watch, unless it is open or was refused lately. */
-  resume(like?: CollectionKey): void {
-    if (elapsed() - this.#refusedAt >= refusedMs) this.#run(like)
+  /**
+   * Opens the upstream watch, unless it is open or was refused lately. Resolves when it is open or
+   * has failed to open, after `patienceMs` at the latest.
+   */
+  async open(patienceMs: number): Promise<void> {
+    if (!this.isRefused) this.#run()
+    if (this.#isWatched) return
+    await within(patienceMs, this.#opened.promise)
   }
 
   /**
    * Opens the upstream watch, unless it is open. Every cache watcher calls this when it begins, and
    * the log ends with the reflector: so none waits for events that no reflector brings.
    */
-  #run(like?: CollectionKey): void {
+  #run(): void {
     if (!this.#parts.reflects || this.#running || this.#closed) return
     const ending = new AbortController()
     this.#opened = Promise.withResolvers<void>()
-    const done = this.#reflect(ending.signal, like).finally(() => {
+    const done = this.#reflect(ending.signal).finally(() => {
       this.#running = undefined
       this.#opened.resolve()
-      // After a 410 its clients list the collection, and watch again at once.
-      if (this.#log === undefined) return
       if (!ending.signal.aborted) this.#refusedAt = elapsed()
-      this.#end('over')
+      if (this.#log) this.#end('over')
     })
     this.#running = { ending, done }
     this.#scheduleIdle()
   }
 
-  async #reflect(signal: AbortSignal, like: CollectionKey | undefined): Promise<void> {
+  async #reflect(signal: AbortSignal): Promise<void> {
     const { key, hooks } = this.#parts
-    if (like && this.version === undefined)
-      await this.#seed(like).catch((cause: unknown) => hooks.onFailed(key.gvr, cause, false))
     const stored = this.#listerWatcher
-    const list: typeof stored.list = async (version, ending) => {
+    const list: ListerWatcher['list'] = async (version, ending) => {
       const isRestored = version === ''
-      const goesOn = this.#hasFollowed && !isRestored
-      if (!goesOn && !this.#parts.lists) {
-        this.#end('expired')
-        throw new RequestRefused(410)
-      }
       const before = this.#log?.version
       await stored.list(version, ending)
       if (isRestored) this.#end('expired')
@@ -315,10 +292,7 @@ export class Cacher implements AsyncDisposable {
           this.#opened.resolve()
         },
         onEvents: (events) => this.#take(events),
-        onClosed: (hadExpired) => {
-          if (this.#log && !hadExpired) this.#hasFollowed = true
-          this.#watched(false)
-        },
+        onClosed: () => this.#watched(false),
         onFailed: (cause) => {
           // A list that the store does not take is tried again, perhaps much later.
           if (cause instanceof ListNotHeld) this.#opened.resolve()
@@ -334,19 +308,12 @@ export class Cacher implements AsyncDisposable {
   /** Its events also have the previous states that a cache watcher selects by. */
   #upstreamClient(): ReflectorClient {
     const { comparesEvents } = this.#client
-    if (!comparesEvents) return this.#client
     return { ...this.#client, comparesEvents: () => this.#hasSelecting || comparesEvents() }
   }
 
   /** Whether a client selects only some of the objects, as offline from a wider collection. */
   get #hasSelecting(): boolean {
     return this.#watchers.values().some((watcher) => watcher.selects)
-  }
-
-  async #seed(like: CollectionKey): Promise<void> {
-    const { store } = this.#parts
-    const stored = store.list(like)
-    if (stored) await copyCollection(store, this.key, stored)
   }
 
   /** Waits until the hub can reach an API server, and then for the delay of its rank. */
@@ -369,13 +336,6 @@ export class Cacher implements AsyncDisposable {
     this.#isWatched = is
     this.#lostAt = elapsed()
     this.#parts.hooks.onUpstreamWatches(is ? 1 : -1)
-    if (is) for (const act of this.#ready) act()
-  }
-
-  /** Calls `act` whenever the upstream watch opens, until disposed. */
-  onReady(act: () => void): Disposable {
-    this.#ready.add(act)
-    return { [Symbol.dispose]: () => this.#ready.delete(act) }
   }
 
   /**
@@ -447,7 +407,6 @@ export class Cacher implements AsyncDisposable {
     // restored.
     if (isNewer(log.version, version))
       throw new UnusableAnswer('the upstream watch sent a past version')
-    this.#hasFollowed = true
     this.#publish(log, events)
   }
 
@@ -487,7 +446,6 @@ export class Cacher implements AsyncDisposable {
   /** Ends all cache watchers, at random times. */
   #end(reason: 'over' | 'expired'): void {
     this.#log = undefined
-    this.#hasFollowed = false
     const over = this.#logEnded
     this.#logEnded = new AbortController()
     over.abort(reason)
@@ -550,7 +508,6 @@ export class Cacher implements AsyncDisposable {
     const { hooks } = this.#parts
     using _began = options.onBegin?.()
     this.#watchers.add(watcher)
-    if (options.isUnderWay === true) this.#hasFollowed = true
     this.#idle?.[Symbol.dispose]()
     this.#idle = undefined
     hooks.onWatchers(1)
@@ -606,9 +563,7 @@ export class Cacher implements AsyncDisposable {
 
   /** The answer to a watch from a version that is no longer known: its client has to list. */
   expired(from: string): WatchReply {
-    if (!this.#log) this.#begin()
-    const status = expired(tooOld(from, this.version ?? ''))
-    return this.#reply(once([{ type: 'ERROR', status }]))
+    return expiredWatch(this.#parts.representation, tooOld(from, this.version ?? ''))
   }
 
   /** Closes the upstream watch after `idleMs` without cache watchers. */
@@ -616,8 +571,6 @@ export class Cacher implements AsyncDisposable {
     if (this.#watchers.size > 0 || this.#idle || this.#closed) return
     this.#idle = after(this.#parts.idleMs, () => {
       this.#idle = undefined
-      // Clients wait for the upstream watch, which a slow link has not opened yet.
-      if (this.#ready.size > 0) return this.#scheduleIdle()
       this.#parts.onIdle?.()
       void this.#stop()
     })
@@ -644,7 +597,3 @@ const tooOld = (from: string, version: string): string =>
 /** Aborts when an API server can be reached: at once where one can. */
 const reachableAgain = (link: Connectivity): AbortSignal =>
   link.online() === true ? AbortSignal.abort('over') : link.changed()
-
-async function* once(events: readonly WatchEvent[]): AsyncGenerator<readonly WatchEvent[]> {
-  yield events
-}

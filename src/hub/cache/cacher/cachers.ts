@@ -1,5 +1,5 @@
-import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
-import { after, jitter } from '../../../base/clock.ts'
+import { follow, type AbortSignalLike } from '../../../base/abort.ts'
+import { jitter } from '../../../base/clock.ts'
 import { lruCache } from '../../../base/lru-cache.ts'
 import { everything } from '../../../api/codec/selection.ts'
 import { because } from '../../../http/exchange/explanation.ts'
@@ -9,6 +9,7 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../../api/kube/resource-version.ts'
+import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
 import { StatusError } from '../../../api/kube/status.ts'
 import { RequestRefused } from '../../../api/reflector/reflector.ts'
 import { namesObjects, type Representation } from '../../../api/request/representation.ts'
@@ -18,13 +19,13 @@ import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
 import { refusalOfNewer, refuseInvalidVersion } from '../../answers/requested-version.ts'
 import { collectionKey } from '../../answers/keys.ts'
 import { coveringCollection } from '../../answers/covering-collection.ts'
-import { withStaleness } from '../../answers/staleness.ts'
+import { expiredWatch } from '../../answers/replies.ts'
+import { isForPerson, withStaleness } from '../../answers/staleness.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
 import { collectionId } from '../collection-id.ts'
-import { watchStart } from './read-start.ts'
+import { watchStart, type ReadStart } from './read-start.ts'
 import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } from './cacher.ts'
-import { continued, ownUpstream, type PassThrough } from './continued.ts'
 import type { LogBounds } from './event-log.ts'
 import { requestCredentialsOf } from './request-credentials.ts'
 import {
@@ -55,23 +56,22 @@ interface CachersParts {
  */
 const idleMs = 2_000
 
-/** How long a client waits for the upstream watch to open before its own watch is forwarded. */
+/** How long a client waits for the upstream watch to open. */
 const patienceMs = 1_000
 
 /**
- * How long the events of a client that resumes a watch on a collection that is not stored wait for
- * a recorded list of it: longer than a list takes on most links.
- */
-export const recordingMs = 10_000
-
-/**
- * How long a collection that was listed is not listed again, at most: one that the store has no
- * room for would be listed for each watch.
+ * For how long the watches of a collection that is not stored get no second 410: one that the store
+ * has no room for would be listed for each watch.
  */
 export const listedMs = 3_600_000
 
 /** More collections than the components of a node watch; an identity may last for one token. */
 const mostListed = 1_024
+
+/** Forwards the request to an API server, until `signal` aborts; nothing of it is recorded. */
+export type PassThrough = (signal: AbortSignalLike) => Promise<Reply>
+
+type StateStart = Extract<ReadStart, { readonly kind: 'state' | 'consistent' }>
 
 interface RecordedWatchRequest {
   readonly exchange: Exchange
@@ -92,11 +92,8 @@ interface ServedCacher {
 export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
   readonly #served = new Map<string, ServedCacher>()
-  /**
-   * Collections that the hub has listed, or lists, because a client has resumed a watch on them and
-   * they were not stored.
-   */
-  readonly #listed = lruCache<string, Promise<void>>(mostListed)
+  /** Collections that were not stored when a client resumed a watch on them: it got 410. */
+  readonly #listed = lruCache<string, true>(mostListed)
   readonly #closing = new AbortController()
   /** An upper bound of the events' memory: logs may have dropped some since. */
   #bytesAtMost = 0
@@ -116,16 +113,20 @@ export class Cachers implements AsyncDisposable {
   }
 
   /**
-   * Answers while the hub is online: from a cacher that has the events after the client's version,
-   * or by `passThrough`. A watch that passes through continues from the cacher at a bookmark, and
-   * when it is cut.
+   * Answers while the hub is online. A watch that is recorded is answered from the cacher of its
+   * collection alone: the one writer of what is stored. By `passThrough` only what is not recorded,
+   * and what the API server or the store refuses.
    */
   async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
     const request = this.#request(exchange)
-    if (!request) return passThrough(exchange.signal)
-    const reply = await this.#live(request)
-    if (reply) return because(reply, 'the cacher of the collection has the requested events')
-    return this.#continued(request, passThrough)
+    const start = request && watchStart(request.info)
+    if (!start || start.kind === 'delegated') return passThrough(exchange.signal)
+    const reply =
+      start.kind === 'after'
+        ? await this.#after(request, start.version, passThrough)
+        : await this.#withState(request, start)
+    if (!reply) return passThrough(exchange.signal)
+    return reply.from === 'cloud' ? reply : because(reply, 'the cacher of the collection answers')
   }
 
   /**
@@ -170,115 +171,146 @@ export class Cachers implements AsyncDisposable {
   /** The exchange, where it is a watch that is recorded and names its objects. */
   #request(exchange: Exchange): RecordedWatchRequest | undefined {
     const { info } = exchange
-    if (!info.isResource || info.verb !== 'watch') return undefined
+    if (!info.isResource || info.verb !== 'watch' || !requestCredentialsOf(exchange))
+      return undefined
     const [preferred] = exchange.representations
     if (!preferred || !namesObjects(preferred) || !areValidListOptions(info.query, true))
       return undefined
     return this.#parts.recorder.recordsWatch(exchange) ? { exchange, info } : undefined
   }
 
-  /** The answer of a cacher whose upstream watch is open. */
-  async #live(request: RecordedWatchRequest): Promise<WatchReply | undefined> {
+  /**
+   * The events after a version, or 410 where they are not known: then the client lists, and its
+   * list is stored. `undefined`: the watch is refused, or the list was not stored either.
+   */
+  async #after(
+    request: RecordedWatchRequest,
+    version: string,
+    passThrough: PassThrough,
+  ): Promise<Reply | undefined> {
     const { exchange, info } = request
     const { store } = this.#parts
-    const start = watchStart(info)
-    if (start.kind === 'delegated' || start.kind === 'consistent') return undefined
-    // Only the API server knows whether it answers with less than is preferred.
-    const [preferred] = exchange.representations
-    const representation = exchange.representations.find(
-      (each) =>
-        each.projection === preferred?.projection &&
-        store.version(collectionKey(exchange, info, each)) !== undefined,
-    )
-    if (!representation || !requestCredentialsOf(exchange)) return undefined
+    const representation = this.#storedRepresentation(request)
+    if (!representation) return this.#toList(request, version)
     const key = collectionKey(exchange, info, representation)
+    if (resourceVersion(store.version(key)) === undefined) return undefined
+    const reading = this.#clientOf(exchange, new Map())
+    const known = this.#served.get(collectionId(key))?.cacher
+    if (known?.isLive && !known.usesCredentialOf(reading)) {
+      const refusal = await refusalOfOwn(exchange, passThrough)
+      if (refusal) return refusal
+    }
     const served = this.#of(request, key, representation)
     const { cacher } = served
-    const reading = this.#clientOf(exchange, served.clients)
-    // The API server has to accept this token for this collection first.
-    if (cacher.isLive && !cacher.usesCredentialOf(reading)) return undefined
-    const options = this.#watchOptions(request, served)
-    if (start.kind === 'state') {
-      // Cells of a Table are as old as the row, such as an AGE: an API server writes them again.
-      if (representation.projection === 'table') return undefined
-      const { version, isLive } = cacher
-      const isOld = version === undefined || isNewer(start.notOlderThan, version)
-      if (!isLive || isOld) return undefined
-      return cacher.watch({ ...options, state: 'with-end' })
-    }
-    cacher.readAs(reading)
+    cacher.readAs(this.#clientOf(exchange, served.clients))
+    const before = cacher.version
     await cacher.open(patienceMs)
-    if (exchange.signal.aborted) return undefined
-    if (await cacher.precedesRestore(start.version, exchange.signal, patienceMs))
-      return cacher.expired(start.version)
-    // The store may lack objects that came and went between two lists; the API server has their
-    // events.
-    if (!cacher.isLive || !cacher.hasEventsAfter(start.version)) return undefined
-    return cacher.watch({ ...options, from: start.version })
-  }
-
-  /** The client's own upstream watch, until it continues from the cacher. */
-  async #continued(request: RecordedWatchRequest, passThrough: PassThrough): Promise<Reply> {
-    const { exchange, info } = request
-    const own = ownUpstream(exchange.signal)
-    const reply = await passThrough(own.signal)
-    // A cacher's own answer needs no continuation.
-    if (reply.kind !== 'watch' || reply.from !== 'cloud') return reply
-    const start = watchStart(info)
-    const from = start.kind === 'after' ? start.version : undefined
-    const recording = from && this.#recordAnew(request, from)
-    let key: CollectionKey | undefined
-    return continued(reply, {
-      own,
-      from,
-      begin: recording && endOfWait(recording, exchange.signal),
-      follower: (isCut) => {
-        const representation = reply.representation()
-        // The first event determines the representation, or there is none.
-        key ??= collectionKey(exchange, info, representation)
-        const isStored = this.#parts.store.version(key) !== undefined
-        const isAccepted = exchange.representations.includes(representation)
-        if (!isAccepted || !isStored || !requestCredentialsOf(exchange)) return undefined
-        const served = this.#of(request, key, representation)
-        const { cacher } = served
-        cacher.readAs(this.#clientOf(exchange, served.clients))
-        if (!isCut && !cacher.isLive) cacher.resume()
-        return { cacher, options: this.#watchOptions(request, served) }
-      },
-    })
+    if (cacher.isRefused || exchange.signal.aborted) return undefined
+    const isRestored =
+      isNewer(before, cacher.version) ||
+      (await cacher.precedesRestore(version, exchange.signal, patienceMs))
+    if (isRestored) return cacher.expired(version)
+    return (
+      cacher.watch({ ...this.#watchOptions(request, served), from: version }) ??
+      cacher.expired(version)
+    )
   }
 
   /**
-   * Lists a collection in the place of a client that resumes its watch at `version`: its list was
-   * recorded in a cache that has been lost since, and it may not list again before an offline
-   * reboot. Only whole objects: Tables are read by people. Once in `listedMs`. Resolves when it is
-   * recorded, or the list has failed; `undefined`: the collection is stored, or it is not listed.
+   * 410 for a watch on a collection that is not stored: its list was recorded in a cache that has
+   * been lost since, or under another identity. Once in `listedMs`; never for a person, whose
+   * command would end.
    */
-  #recordAnew(
-    { exchange, info }: RecordedWatchRequest,
-    version: ResourceVersion,
-  ): Promise<void> | undefined {
-    const { store, upstream, hooks } = this.#parts
+  #toList({ exchange, info }: RecordedWatchRequest, version: string): WatchReply | undefined {
     const [representation] = exchange.representations
-    const client = requestCredentialsOf(exchange) && this.#clientOf(exchange, new Map())
-    if (representation?.projection !== 'object' || !client) return undefined
-    const isStored = exchange.representations.some(
-      (each) => store.version(collectionKey(exchange, info, each)) !== undefined,
-    )
+    if (!representation || isForPerson(exchange)) return undefined
+    const id = collectionId(collectionKey(exchange, info, representation))
+    if (this.#listed.has(id)) return undefined
+    this.#listed.set(id, true, { ttl: jitter(listedMs / 2, listedMs) })
+    return expiredWatch(representation, tooOld(version))
+  }
+
+  /**
+   * The state and the events after it. Where no cacher with this credential has a state that is new
+   * enough, that of a WatchList is listed in the client's place. `undefined`: the list is refused,
+   * fails or is not stored.
+   */
+  async #withState(
+    request: RecordedWatchRequest,
+    start: StateStart,
+  ): Promise<WatchReply | undefined> {
+    const { exchange, info } = request
+    const { store } = this.#parts
+    const [preferred] = exchange.representations
+    const representation = this.#storedRepresentation(request) ?? preferred
+    // Cells of a Table are as old as the row, such as an AGE: an API server writes them again.
+    if (!representation || representation.projection === 'table') return undefined
     const key = collectionKey(exchange, info, representation)
-    const id = collectionId(key)
-    const listing = this.#listed.get(id)
-    if (isStored || listing) return listing
-    const of = { key, representation, store, upstream, client: () => client }
-    const begun = storedListerWatcher(of)
-      .list(version, this.#closing.signal)
-      .catch((cause: unknown) => {
-        const isRefused = cause instanceof RequestRefused
-        if (!isRefused) this.#listed.delete(id)
-        if (!this.#closing.signal.aborted) hooks.onFailed(key.gvr, cause, isRefused)
-      })
-    this.#listed.set(id, begun, { ttl: jitter(listedMs / 2, listedMs) })
-    return begun
+    const known = this.#served.get(collectionId(key))?.cacher
+    const reading = this.#clientOf(exchange, new Map())
+    const isCurrent =
+      start.kind === 'state' &&
+      known?.isLive &&
+      known.usesCredentialOf(reading) &&
+      known.version !== undefined &&
+      !isNewer(start.notOlderThan, known.version)
+    if (!isCurrent) {
+      const isRefused = known?.isRefused && known.usesCredentialOf(reading)
+      // Reflectors begin with a list or with a WatchList.
+      if (isRefused || !isTrue(info.query.get('sendInitialEvents'))) return undefined
+      const [before, wanted] = [store.version(key), start.kind === 'state' && start.notOlderThan]
+      const least = start.kind === 'state' ? (start.notOlderThan ?? '0') : ''
+      const listed = await this.#list(exchange, key, representation, reading, least)
+      const version = resourceVersion(store.committedVersion(key))
+      if (listed === undefined || version === undefined || isNewer(listed, version))
+        return undefined
+      if (wanted && isNewer(wanted, version)) {
+        // Only a restored cluster is older than what is stored.
+        return isNewer(before, version) ? expiredWatch(representation, tooOld(wanted)) : undefined
+      }
+    }
+    const served = this.#of(request, key, representation)
+    if (!isCurrent) served.cacher.readAs(this.#clientOf(exchange, served.clients))
+    return served.cacher.watch({ ...this.#watchOptions(request, served), state: 'with-end' })
+  }
+
+  /** The version of the list; `undefined` where there is none. */
+  async #list(
+    exchange: Exchange,
+    key: CollectionKey,
+    representation: Representation,
+    reading: ReflectorClient,
+    least: '' | '0' | ResourceVersion,
+  ): Promise<string | undefined> {
+    const { store, upstream, hooks } = this.#parts
+    const of = { key, representation, store, upstream, client: () => reading }
+    const ending = new AbortController()
+    using _over = { [Symbol.dispose]: () => ending.abort() }
+    using _client = follow(exchange.signal, ending)
+    using _hub = follow(this.#closing.signal, ending)
+    try {
+      return await storedListerWatcher(of).list(least, ending.signal)
+    } catch (cause) {
+      // Perhaps none has that version: all API servers lag, or the cluster was restored.
+      if (cause instanceof UnusableAnswer && least !== '' && least !== '0')
+        return this.#list(exchange, key, representation, reading, '')
+      const isRefused = cause instanceof RequestRefused
+      if (!ending.signal.aborted) hooks.onFailed(key.gvr, cause, isRefused)
+      return undefined
+    }
+  }
+
+  /**
+   * The representation in which the collection is stored. Only the API server knows whether it
+   * answers with less than is preferred.
+   */
+  #storedRepresentation({ exchange, info }: RecordedWatchRequest): Representation | undefined {
+    const [preferred] = exchange.representations
+    return exchange.representations.find(
+      (each) =>
+        each.projection === preferred?.projection &&
+        this.#parts.store.version(collectionKey(exchange, info, each)) !== undefined,
+    )
   }
 
   #watchOptions(
@@ -325,7 +357,6 @@ export class Cachers implements AsyncDisposable {
         bounds,
         rank: reconnectRank(exchange, info),
         reflects: namesObjects(representation) && isComparable,
-        lists: false,
         idleMs,
         hooks,
         onGrown: (bytes) => this.#bound(bytes),
@@ -378,13 +409,21 @@ export class Cachers implements AsyncDisposable {
   }
 }
 
+const tooOld = (version: string): string => `too old resource version: ${version}`
+
 /**
- * Events that are recorded from the stored list on are sent after they are committed: a crash takes
- * none back.
+ * The API server's answer to the client's own watch, unless it accepts it: then that is closed. It
+ * has to accept a token for this collection before a cacher answers.
  */
-async function endOfWait(recording: Promise<void>, client: AbortSignalLike): Promise<void> {
-  const over = Promise.withResolvers<void>()
-  using _late = after(recordingMs, over.resolve)
-  using _left = onAbort(client, over.resolve)
-  await Promise.race([recording, over.promise])
+async function refusalOfOwn(
+  exchange: Exchange,
+  passThrough: PassThrough,
+): Promise<Reply | undefined> {
+  const ending = new AbortController()
+  follow(exchange.signal, ending)
+  const reply = await passThrough(ending.signal)
+  if (reply.kind !== 'watch' || reply.status !== 200) return reply
+  ending.abort()
+  await reply.events[Symbol.asyncIterator]().return?.()
+  return undefined
 }

@@ -28,7 +28,7 @@ export interface ReflectorClient extends RequestCredentials {
   /** That of the client, under whose component answers are recorded; absent: the hub's own. */
   readonly userAgent?: string
   /** Whether a watcher of the events needs the previous state of the objects. */
-  readonly comparesEvents?: () => boolean
+  readonly comparesEvents: () => boolean
 }
 
 interface ReflectedCollection {
@@ -47,7 +47,12 @@ interface ListMeta {
   readonly metadata?: { readonly resourceVersion?: string }
 }
 
-interface StoredListerWatcher extends ListerWatcher {
+interface StoredListerWatcher extends Omit<ListerWatcher, 'list'> {
+  /** As that of a `ListerWatcher`; resolves to the version of the list. */
+  readonly list: (
+    resourceVersion: Parameters<ListerWatcher['list']>[0],
+    signal: AbortSignal,
+  ) => Promise<string>
   /**
    * The version of a consistent read of one object, which no lagging API server answers from its
    * watch cache. Rejects where it is refused.
@@ -98,7 +103,7 @@ export function storedListerWatcher(of: ReflectedCollection): StoredListerWatche
       if (reply.kind !== 'list' || reply.representation.key !== representation.key)
         throw refusalOf(reply)
       for await (const _ of reply.list.batches) signal.throwIfAborted()
-      await reply.list.end()
+      return (await reply.list.end()).meta.resourceVersion
     },
     watch: async (options, signal) => {
       const reply = await ask('watch', watchQuery(options), signal)

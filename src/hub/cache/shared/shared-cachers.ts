@@ -14,7 +14,7 @@ import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
 import { listReply, objectReply } from '../../answers/replies.ts'
 import { refuseNewerGet } from '../../answers/requested-version.ts'
-import { collectionKey, objectKey } from '../../answers/keys.ts'
+import { objectKey } from '../../answers/keys.ts'
 import { offlineList } from '../../answers/offline-list.ts'
 import { neverCached } from '../../answers/offline-reads.ts'
 import {
@@ -36,7 +36,7 @@ import {
   type Connectivity,
 } from '../cacher/cacher.ts'
 import type { LogBounds } from '../cacher/event-log.ts'
-import { continued, ownUpstream, type PassThrough } from '../cacher/continued.ts'
+import type { PassThrough } from '../cacher/cachers.ts'
 import { reconnectRank } from '../cacher/reconnect-order.ts'
 import { mayListAndWatch } from './self-subject-access-review.ts'
 import type { UpstreamHandlers } from '../cacher/stored-lister-watcher.ts'
@@ -65,7 +65,11 @@ interface SharedCacher {
 }
 
 /** The hub reads shared collections with the node's credentials, for all who may read them. */
-const asHub = { identity: sharedIdentity, credential: 'node' } as const
+const asHub = {
+  identity: sharedIdentity,
+  credential: 'node',
+  comparesEvents: () => true,
+} as const
 
 const fromSharedCacher = 'the cacher that components share is new enough'
 
@@ -96,10 +100,7 @@ export class SharedCachers implements AsyncDisposable {
     return [...this.#collections.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)
   }
 
-  /**
-   * Answers while the hub is online: from a shared cacher, or by `passThrough`. A watch that passes
-   * through continues from the cacher as soon as possible.
-   */
+  /** Answers while the hub is online: from a shared cacher, or by `passThrough`. */
   async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
     const { signal } = exchange
     const read = this.#parts.records.read(exchange)
@@ -115,7 +116,9 @@ export class SharedCachers implements AsyncDisposable {
     const isAlone = !read.selection.selection.everything && !watchers.hasOthers(read.watcher)
     const reply = isAlone ? undefined : await this.#watch(read, collection)
     if (reply) return because(reply, fromSharedCacher)
-    return this.#continued(read, collection, passThrough)
+    const waiting = watchers.join(read.watcher)
+    onAbort(signal, () => waiting[Symbol.dispose]())
+    return passThrough(signal)
   }
 
   /**
@@ -202,7 +205,6 @@ export class SharedCachers implements AsyncDisposable {
         bounds,
         rank: reconnectRank(exchange, info),
         reflects: true,
-        lists: true,
         idleMs: most,
         hooks,
       },
@@ -251,12 +253,8 @@ export class SharedCachers implements AsyncDisposable {
     // Counted already while the upstream watch opens, so that a second watcher is not alone.
     const { cacher, watchers } = collection
     using _waiting = watchers.join(read.watcher)
-    const { exchange, info, representation, selection } = read
-    const like = selection.selection.everything
-      ? collectionKey(exchange, info, representation)
-      : undefined
-    await cacher.open(patienceMs, like)
-    if (exchange.signal.aborted || !cacher.isLive) return undefined
+    await cacher.open(patienceMs)
+    if (read.exchange.signal.aborted || !cacher.isLive) return undefined
     if (start.kind === 'delegated' || start.kind === 'consistent') return undefined
     if (start.kind === 'state') {
       const version = resourceVersion(cacher.version)
@@ -266,39 +264,8 @@ export class SharedCachers implements AsyncDisposable {
       ])
       if (version === undefined || (least && compareVersions(version, least) < 0)) return undefined
     }
-    return cacher.watch({ ...this.#watchOptions(read, collection), ...beginning(start) })
-  }
-
-  /** The caller's own upstream watch, until the cacher has reached its version. */
-  async #continued(
-    read: SharedRead,
-    collection: SharedCacher,
-    passThrough: PassThrough,
-  ): Promise<Reply> {
-    const { cacher, watchers } = collection
-    const { exchange, info, representation, watcher } = read
-    const waiting = watchers.join(watcher)
-    const gone = onAbort(exchange.signal, () => waiting[Symbol.dispose]())
-    const own = ownUpstream(exchange.signal)
-    const reply = await passThrough(own.signal)
-    if (reply.kind !== 'watch') return reply
-    const start = watchStart(info)
-    const onBegin = (): Disposable => {
-      gone[Symbol.dispose]()
-      waiting[Symbol.dispose]()
-      return watchers.join(watcher)
-    }
-    const options = { ...this.#watchOptions(read, collection), onBegin }
-    return continued(reply, {
-      own,
-      from: start.kind === 'after' ? start.version : undefined,
-      cacher,
-      // Where it is cut, the caller's own records go on with it.
-      follower: (isCut) =>
-        isCut || reply.representation().key !== representation.key
-          ? undefined
-          : { cacher, options },
-    })
+    const watch = cacher.watch({ ...this.#watchOptions(read, collection), ...beginning(start) })
+    return watch ?? (start.kind === 'after' ? cacher.expired(start.version) : undefined)
   }
 
   #watchOptions(read: SharedRead, { watchers }: SharedCacher): CacheWatchOptions {

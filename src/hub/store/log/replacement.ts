@@ -80,11 +80,6 @@ export class StagedReplacement implements Replacement {
     this.#check()
   }
 
-  remove(of: { readonly namespace: string; readonly name: string }): void {
-    this.#check()
-    this.#listed.delete(nameKey(of))
-  }
-
   async commit(head: CollectionHead): Promise<void> {
     this.#check()
     const { address, path, track } = this.#parts

@@ -55,7 +55,7 @@ const cacherOf = (
   store: ObjectStore,
   recorded: UpstreamHandlers['recorded'],
   onFailed: (gvr: GVR, cause: unknown) => void = () => undefined,
-  idle: { readonly idleMs: number; readonly onIdle?: () => void; readonly lists?: boolean } = {
+  idle: { readonly idleMs: number; readonly onIdle?: () => void } = {
     idleMs: 60_000,
   },
 ): Cacher =>
@@ -73,11 +73,10 @@ const cacherOf = (
       bounds: { groups: 10, bytes: 1024 ** 2 },
       rank: 'rest',
       reflects: true,
-      lists: false,
       ...idle,
       hooks: { onUpstreamWatches: ignored, onWatchers: ignored, onWatcherEnded: ignored, onFailed },
     },
-    { identity: nodeIdentity, credential: 'node' },
+    { identity: nodeIdentity, credential: 'node', comparesEvents: () => false },
   )
 
 async function* once(events: readonly WatchEvent[]): AsyncGenerator<readonly WatchEvent[]> {
@@ -298,52 +297,11 @@ void t.test('events are compared for a client that selects some of the objects',
   await Promise.all([all?.return(undefined), first])
 })
 
-void t.test('a copy that a mistake in the program prevents is reported', async (t) => {
-  const cause = new TypeError('a mistake')
-  const store = {
-    version: () => undefined,
-    committedVersion: () => undefined,
-    confirmedAt: () => undefined,
-    list: () => {
-      throw cause
-    },
-  } as unknown as ObjectStore
-  const failed = Promise.withResolvers<unknown>()
-  const recorded = ({ signal }: Exchange): Promise<Reply> => untilOver(signal)
-  await using cacher = cacherOf(store, recorded, (_gvr, cause) => failed.resolve(cause))
-  void cacher.open(60_000, key)
-  t.equal(await inTime('the report', failed.promise), cause)
-})
-
-void t.test(
-  'an upstream watch that clients wait for is opened, however long that takes',
-  async (t) => {
-    const over: string[] = []
-    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const open: UpstreamHandlers['recorded'] = ({ signal }) => untilOver(signal)
-    await using awaited = cacherOf(emptyAt10, open, ignored, {
-      idleMs: 0,
-      onIdle: () => first.resolve(void over.push('awaited')),
-    })
-    const waiting = awaited.onReady(ignored)
-    await using idle = cacherOf(emptyAt10, open, ignored, {
-      idleMs: 0,
-      onIdle: () => second.resolve(void over.push('idle')),
-    })
-    for (const each of [awaited, idle]) each.resume()
-    await inTime('the other', Promise.race([first.promise, second.promise]))
-    t.strictSame(over, ['idle'])
-    waiting[Symbol.dispose]()
-    await inTime('the end', first.promise)
-    t.strictSame(over, ['idle', 'awaited'])
-  },
-)
-
 void t.test('no request waits for a collection that the store does not take', async (t) => {
   const whole = emptyAt(() => undefined)
   const store = { ...whole, list: () => undefined } as ObjectStore
   const recorded = async (): Promise<Reply> => listReply(representation, emptyAt10.list(key)!)
-  await using cacher = cacherOf(store, recorded, ignored, { idleMs: 600_000, lists: true })
+  await using cacher = cacherOf(store, recorded, ignored, { idleMs: 600_000 })
   await inTime('the upstream watch to fail', cacher.open(600_000))
   t.notOk(cacher.isLive)
 })
@@ -363,7 +321,7 @@ for (const left of [undefined, '10']) {
       }
       await using cacher = cacherOf(store, recorded)
       const { signal } = new AbortController()
-      const events = cacher.events({ ...watch, isUnderWay: true, lastsMs: 600_000, signal })
+      const events = cacher.events({ ...watch, lastsMs: 600_000, signal })
       t.strictSame(await inTime('the end', events!.next()), { value: undefined, done: true })
       t.notOk(cacher.isLive, 'API servers answer those that come next')
     },
@@ -376,7 +334,7 @@ void t.test('a watch that begins while the upstream watch closes ends', async (t
     idleMs: 0,
     onIdle: () => idle.resolve(),
   })
-  cacher.resume()
+  void cacher.open(60_000)
   await idle.promise
   const events = cacher.events({ ...watch, signal: new AbortController().signal })
   const first = events!.next()
