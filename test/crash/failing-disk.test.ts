@@ -42,10 +42,14 @@ else {
         cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
         t.strictSame(await watch.rest(), [], 'what is not stored is not sent')
         const next = await kubelet.watch(podsOfNode, { resourceVersion })
-        t.equal((await next.next())?.type, 'DELETED', 'but the API server says it')
-        next.hangUp()
+        t.equal((await next.next())?.type, 'ERROR', 'and its client has to list')
         const shown = ['default/b']
-        t.strictSame((await kubelet.list(podsOfNode)).names, shown)
+        const listed = await kubelet.list(podsOfNode)
+        t.strictSame(listed.names, shown)
+        const passed = await kubelet.watch(podsOfNode, { resourceVersion: listed.resourceVersion })
+        cloud.touch(pods, 'b', 'default')
+        t.equal((await passed.next())?.type, 'MODIFIED', 'then the API server says what follows')
+        passed.hangUp()
         t.equal(await ready(), 503, 'and it is said')
         t.match(
           (await hub.ops.get('/metrics')).body.toString(),
