@@ -1,70 +1,37 @@
-import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { Broadcast } from '../base/broadcast.ts'
 import { now } from '../base/clock.ts'
 import { makeSyncedFolder } from '../base/folder.ts'
 import type { RecentLines } from '../base/recent-lines.ts'
-import { Connections } from '../http/client/connections.ts'
-import { loadCredentials } from '../http/client/credential-follower.ts'
-import type { Credentials } from '../config/credentials.ts'
 import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
 import type { SettingsReport } from '../config/settings-in-force.ts'
-import { PodReferencesByVersion } from './boot/pod-references.ts'
+import { checkResults, isReady } from '../http/server/ops.ts'
+import { createMetrics, type HubMetrics } from '../metrics/metrics.ts'
 import { RefusedReads } from './boot/refused-reads.ts'
+import type { Cacher } from './cache/cacher/cacher.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { ShownStates } from './filter/shown-states.ts'
+import { OpenWatches } from './pipeline/open-watches.ts'
+import type { AnswerLine } from './pipeline/trace.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
 import { Boot, recordedSchemasOf } from './wiring/boot.ts'
-import { HubConfigMap } from './wiring/config-map.ts'
-import { cloudOf, reconfigureCloud } from './wiring/cloud.ts'
-import {
-  certificateCheck,
-  followHubCredentials,
-  logCertificateFault,
-  servingOf,
-} from './wiring/credentials.ts'
+import { certificateCheck } from './wiring/credentials.ts'
 import { clientPath, cloudPath } from './wiring/data-path.ts'
-import { EnabledFilters } from './wiring/enabled-filters.ts'
-import { filtersOfModules, followModules } from './wiring/filter-modules.ts'
-import { DummyInterface } from './wiring/dummy-interface.ts'
-import { ReachableAddress } from './wiring/hub-address.ts'
+import { ensureInputsOf } from './wiring/ensure-inputs.ts'
+import { filtersOfModules } from './wiring/filter-modules.ts'
 import { gaugesOnRead, logReady, showConfigRead, showListening } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
-import { FilterInputs } from './wiring/filter-inputs.ts'
-import { neededBy } from './wiring/needed.ts'
-import { inspectToken } from './wiring/inspect-token.ts'
-import { ensureInputsOf } from './wiring/ensure-inputs.ts'
-import { HostNetwork, propagationDetector, shownPodsOf } from './wiring/host-network.ts'
-import { ownHosts } from './wiring/names.ts'
-import { listenAddresses } from './wiring/listen-addresses.ts'
-import { ObtainedCertificate } from './wiring/node-certificate.ts'
-import { nodeKeys } from './wiring/node-key.ts'
-import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
+import { propagationDetector } from './wiring/host-network.ts'
 import { inOwnFolder } from './wiring/own-folder.ts'
+import { openCache } from './wiring/parts/cache.ts'
+import { openCloud } from './wiring/parts/cloud.ts'
+import { openFilters, openInputs } from './wiring/parts/filters.ts'
+import { openIdentity } from './wiring/parts/identity.ts'
+import { openOperatorsPort } from './wiring/parts/operators-port.ts'
+import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
 import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
-import { accessReviewsOf } from './wiring/shared-cachers.ts'
-import { requestedServingOf, servingLine } from './wiring/serving-certificate.ts'
-import { contentReports } from './wiring/status/content-reports.ts'
-import { pageFiles } from './wiring/status/page-files.ts'
-import { statusReport } from './wiring/status/status.ts'
-import { checkFormer } from './wiring/former-store.ts'
-import { storeOf } from './wiring/store.ts'
 import { tracerOf } from './wiring/tracing.ts'
-import { KnownCluster } from './wiring/known-cluster.ts'
-import { logFailure } from './wiring/log-failure.ts'
-import { AcceptedCertificates } from './identity/accepted-certificates.ts'
-import { ClusterKeys } from './identity/cluster-keys.ts'
-import { isRoot } from './identity/caller.ts'
-import { mayInspect } from './identity/inspectors.ts'
-import { TokenVerdicts } from './identity/token-verdicts.ts'
-import { SocketOwners } from './identity/socket-owner.ts'
-import { createMetrics, type HubMetrics } from '../metrics/metrics.ts'
-import { OpenWatches } from './pipeline/open-watches.ts'
-import { refusalLine, type AnswerLine } from './pipeline/trace.ts'
-import type { ServingCredentials } from '../http/server/listener.ts'
-import { checkResults, isReady, listenOps } from '../http/server/ops.ts'
 
 /**
  * A running hub. Disposing lets requests in flight finish within the configured grace period, then
@@ -126,209 +93,76 @@ export async function startHub(
   const metrics = createMetrics(() => live().cacheComponents)
   const health = new Health()
   const answers = parts.use(new AnswerLog(log))
-  const counts = new AnswerCounts()
-  const requests = new RecentRequests()
-  const watches = new OpenWatches()
-  const refused = new RefusedReads()
+  const [counts, requests] = [new AnswerCounts(), new RecentRequests()]
+  const [watches, refused] = [new OpenWatches(), new RefusedReads()]
   const tracer = parts.use(await tracerOf(config, metrics, log))
   inOwnFolder('--root-dir', config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
+  const modules = await filtersOfModules(config)
 
-  const keys = await nodeKeys(config)
-  const own = await filtersOfModules(config)
+  const identity = parts.use(await openIdentity(config, log))
+  const cloud = parts.use(await openCloud(config, live, { metrics, log }))
+  cloud.onlineChanged.listen(onOnline)
+  const { keys } = identity
+  const cache = parts.use(await openCache(config, { ...cloud, keys, health, metrics, log }))
+  const filtering = parts.use(
+    await openFilters(config, modules, { ...cache, health, metrics, log }),
+  )
+  const { store } = cache
+  const { filters } = filtering
+  gaugesOnRead(metrics, { ...cloud, config, store, health })
 
-  const credentials = loadCredentials(config.credentials)
-  logCertificateFault(credentials, log)
-  const servingReplaced = new Broadcast<[ServingCredentials]>()
-  const serving = parts.use(
-    await servingOf(config, credentials.ca, (changed) => servingReplaced.announce(changed), log),
-  )
-  const connections = parts.use(new Connections(credentials))
-  const onlineChanged = new Broadcast<[boolean]>()
-  const cluster = new KnownCluster(connections, log)
-  const cloud = parts.use(
-    cloudOf(live, {
-      connections,
-      cluster,
-      metrics,
-      log,
-      onOnline: (online) => onlineChanged.announce(online),
-    }),
-  )
-  onlineChanged.listen(onOnline)
-  const credentialsReplaced = new Broadcast<[Credentials]>()
-  const credentialFollower = parts.use(
-    followHubCredentials(
-      config,
-      credentials,
-      (changed) => credentialsReplaced.announce(changed),
-      log,
-    ),
-  )
-  credentialsReplaced.listen((changed) => connections.replaceCredentials(changed))
-  credentialsReplaced.listen(() => cloud.credentialsReplaced())
-  credentialsReplaced.listen(({ ca }) => serving.replaceUpstreamCa(ca))
-
-  const obtained = parts.use(
-    new ObtainedCertificate(config, live, {
-      cloud,
-      onStored: () => credentialFollower.check(),
-      log,
-    }),
-  )
-  parts.use(onlineChanged.listen((online) => online && obtained.wake()))
-  const committed = new Broadcast()
-  const access = parts.use(accessReviewsOf(config, { metrics, log }))
-  const references = new PodReferencesByVersion()
-  const needed = neededBy(config.nodeName, references, access, log)
-  const setFormerAside = await checkFormer(config.cachePath, { cluster, cloud, log })
-  const store = parts.use(
-    await storeOf(config, {
-      keys,
-      metrics,
-      health,
-      log,
-      committed,
-      needed,
-    }),
-  )
-  setFormerAside()
-  const podsKept = new Broadcast()
-  const kept = parts.use(shownPodsOf(config, store, { onKept: () => podsKept.announce(), log }))
-  const filters = parts.use(new EnabledFilters(config, kept, metrics, log))
-  podsKept.listen(() => filters.remake())
-  filters.modules(own)
-  const moduleFollower = parts.use(followModules(config, own, { filters, health, metrics, log }))
-  const hostNetwork = parts.use(
-    new HostNetwork({
-      config,
-      inputs: () => filters.inputs,
-      store,
-      kept,
-      metrics,
-      log,
-    }),
-  )
-  parts.use(committed.listen(() => hostNetwork.schedule()))
-  gaugesOnRead(metrics, { config, cloud, connections, serving, store, health })
-
-  const proofs = parts.use(
-    new TokenVerdicts(join(config.rootDir, 'proofs.json'), (err) =>
-      log.error(
-        { err },
-        'cannot write proofs.json: after a restart offline, accepted tokens are unknown',
-      ),
-    ),
-  )
-  const clusterKeys = parts.use(new ClusterKeys(join(config.rootDir, 'service-account-keys.json')))
-  const owners = new SocketOwners()
   const recorded = new RecordedComponents(live)
   const path = cloudPath({
+    ...cloud,
+    ...cache,
+    ...identity,
     config,
     live,
-    cloud,
-    connections,
-    store,
-    clusterKeys,
-    access,
-    keys,
     recorded,
     filters,
-    owners,
     metrics,
     log,
   })
   const shared = parts.use(path.shared)
   const cachers = parts.use(path.cachers)
-  cluster.keepIn(store, () => [...cachers.all, ...shared.all].forEach((each) => each.restart()))
+  const allCachers = (): readonly Cacher[] => [...cachers.all, ...shared.all]
+  cloud.cluster.keepIn(store, () => allCachers().forEach((each) => each.restart()))
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'true' }, shared.bytes))
   metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
   const { own: dispatch, sharing } = path
-  const readers = { config, live, cloud, dispatch, sharing, filters, recorded, metrics, log }
-  const serviceAddressesChanged = new Broadcast()
-  const inputs = parts.use(
-    new FilterInputs({
-      ...readers,
-      onServiceAddresses: () => serviceAddressesChanged.announce(),
-    }),
-  )
-  const requested = requestedServingOf(config, {
-    live,
-    connections,
-    serving,
-    serviceAddresses: () => inputs.serviceAddresses,
-    log,
-  })
-  if (requested) {
-    parts.use(requested)
-    parts.use(onlineChanged.listen((online) => online && requested.wake()))
-    parts.use(credentialsReplaced.listen(() => requested.wake()))
-    parts.use(serviceAddressesChanged.listen(() => requested.wake()))
-  }
-  const hubAddress = parts.use(
-    new ReachableAddress({
-      pods: config.pods,
-      certificate: () => (serving.current.elsewhere ?? serving.current).certificate,
-      ca: () => connections.credentials.ca,
-      serviceAddresses: () => inputs.serviceAddresses,
-      publish: (found) => filters.inform({ hubAddress: found }),
-      metrics,
-      log,
-    }),
-  )
-  parts.use(credentialsReplaced.listen(() => void hubAddress.probe()))
-  parts.use(servingReplaced.listen(() => void hubAddress.probe()))
-  parts.use(serviceAddressesChanged.listen(() => void hubAddress.probe()))
-  if (requested || hubAddress.isWanted) void inputs.ensure(new Set(['serviceAddresses']))
-  const configMap = parts.use(new HubConfigMap(readers))
-  // The kubelet's watch may exist already, and no other request would need this input before a pod
-  // is filtered.
-  const learnPool = (): void => {
-    if (filters.inputs.propagation !== 'off') void inputs.ensure(new Set(['pool']))
-  }
-  learnPool()
-  const schemas = parts.use(recordedSchemasOf(config, log))
+  const own = { live, dispatch, sharing, recorded, metrics, log }
+  const inputs = parts.use(openInputs(config, { ...cloud, ...own, filters }))
   const boot = parts.use(
     new Boot({
+      ...cache,
       nodeName: config.nodeName,
-      schemas,
+      schemas: parts.use(recordedSchemasOf(config, log)),
       live,
-      store,
-      access,
-      references,
       refused: () => refused.all.filter(({ component }) => recorded.has(component)),
-      cloud,
+      cloud: cloud.cloud,
       dispatch,
       metrics,
       log,
     }),
   )
-  parts.use(committed.listen(() => boot.schedule()))
+  parts.use(cache.committed.listen(() => boot.schedule()))
+
   const stopping = new AbortController()
   const checks = [
     ...health.checks(store, config, stopping.signal),
-    certificateCheck(cloud, connections, obtained),
+    certificateCheck(cloud.cloud, cloud.connections, cloud.obtained),
   ]
-  const accepted = parts.use(
-    new AcceptedCertificates(join(config.rootDir, 'accepted-certificates.json'), (err) =>
-      log.error(
-        { err },
-        "cannot write accepted-certificates.json: offline, the kubelet's certificate may not count after its end",
-      ),
-    ),
-  )
+  metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
+  showConfigRead(metrics, true)
   const handler = clientPath({
+    ...identity,
     config,
     live,
     path,
     store,
-    proofs,
-    clusterKeys,
-    keys,
-    owners,
-    accepted,
     filters,
-    detectPropagation: propagationDetector(config, kept),
-    ensureInputs: ensureInputsOf({ filters, inputs, hubAddress }),
+    detectPropagation: propagationDetector(config, filtering.kept),
+    ensureInputs: ensureInputsOf({ ...inputs, filters }),
     shown: new ShownStates(),
     stopping: stopping.signal,
     watches,
@@ -343,97 +177,41 @@ export async function startHub(
       onAnswer(line)
     },
   })
-  const inspectors = { token: inspectToken(config, log), owners }
-  metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
-  showConfigRead(metrics, true)
-  // It goes after the proxies.
-  const dummy =
-    config.pods.dummy &&
-    parts.use(
-      new DummyInterface(config.pods.dummy, {
-        rootDir: config.rootDir,
-        settled: (why) => {
-          hubAddress.dummySettled(why)
-          if (config.tls.signedFor !== undefined) requested?.need(why === undefined)
-        },
-        log,
-      }),
-    )
-  const verboseLines = (): readonly string[] => [
-    ...health.verboseLines(cloud, store),
-    ...configMap.verboseLines(),
-    ...inputs.verboseLines(),
-    ...filters.verboseLines(),
-    boot.verboseLine(),
-    ...(requested ? [servingLine(requested)] : []),
-    ...(dummy ? [dummy.verboseLine()] : []),
-    ...hubAddress.verboseLines(),
-  ]
-  const status = statusReport({
+  const ops = await openOperatorsPort({
     config,
     cloud,
-    connections,
-    serving,
-    renewalFaults: () => ({ client: obtained.fault, serving: requested?.fault }),
-    store,
-    cachers: () => [...cachers.all, ...shared.all],
-    answers: counts,
-    watches,
+    cache,
+    filters: filtering,
+    inputs,
+    identity,
     boot,
-    hostNetwork,
-    filters,
+    cachers: allCachers,
+    overlays: path.dispatch.local.overlays,
+    answers,
+    counts,
+    requests,
+    watches,
     checks,
-    verboseLines,
-    log: recentLog,
-  })
-  const ops = await listenOps({
-    at: listenAddresses(config, 'ops'),
+    verboseLines: () => [
+      ...health.verboseLines(cloud.cloud, store),
+      ...inputs.verboseLines(),
+      boot.verboseLine(),
+    ],
+    settings,
+    recentLog,
     metrics,
-    ownHosts: ownHosts(config),
-    checks,
-    verboseLines,
-    inspections: {
-      reports: {
-        status,
-        boot: () => boot.verdict(),
-        'host-network': () => hostNetwork.report(),
-        ...(settings && {
-          config: async () => ({ ...settings(), configMap: configMap.report() }),
-        }),
-      },
-      tails: { requests },
-      content: {
-        reports: contentReports({
-          store,
-          overlays: path.dispatch.local.overlays,
-          running: { filters, answers: counts, watches },
-          hostNetwork,
-        }),
-        authorize: ({ peer }) => isRoot(peer, owners),
-      },
-      authorize: (caller) => mayInspect(caller, inspectors),
-    },
-    page: pageFiles(),
-    joinToken: {
-      authorize: ({ peer }) => isRoot(peer, owners),
-      replace: (token) => obtained.replaceToken(token),
-    },
-    onBroken: (err) =>
-      logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
-    onRefused: (incoming, reply) => answers.add({ ...refusalLine(incoming, reply), ms: 0 }),
+    log,
   })
   parts.defer(() => ops.close(0))
-  const proxies = parts.use(
-    await openProxies(config, live, { handler, serving, servingReplaced, metrics, log }),
-  )
-  hubAddress.listening(proxies.secure.port)
+  const proxies = parts.use(await openProxies(config, live, { ...cloud, handler, metrics, log }))
+  inputs.hubAddress.listening(proxies.secure.port)
   parts.defer(() => stopping.abort())
 
   const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]
   const showSockets = (): void => showListening(sockets(), { health, log })
   showSockets()
   logReady(checkResults(checks), log)
-  dummy?.open(async (address) => {
+  inputs.dummy?.open(async (address) => {
     const { length } = sockets()
     await proxies.listenAt(address)
     if (sockets().length > length) showSockets()
@@ -444,20 +222,13 @@ export async function startHub(
     proxySecurePort: proxies.secure.port,
     opsPort: ops.port,
     metrics,
-    online: () => cloud.online,
+    online: () => cloud.cloud.online,
     reconfigure: (next, read) => {
       inForce = next
-      // Before the first answer in another mode.
-      if (next.hostNetworkPropagation !== 'off') kept.keep()
-      filters.reconfigure(next)
+      filtering.reconfigure(next, read?.filters)
       shared.rescope()
       inputs.reconfigure()
-      learnPool()
-      configMap.reconfigure()
-      reconfigureCloud(cloud, next)
-      credentialFollower.move(next.credentials)
-      obtained.reconfigure()
-      moduleFollower.move(next.filters.modules, read?.filters)
+      cloud.reconfigure(next)
       health.configRead(read?.waiting ?? [])
       metrics.configReloads.add({ result: 'success' })
       showConfigRead(metrics, true)

@@ -1,0 +1,114 @@
+import type { Logger } from 'pino'
+import type { RecentLines } from '../../../base/recent-lines.ts'
+import type { StartConfig } from '../../../config/hub-config.ts'
+import type { SettingsReport } from '../../../config/settings-in-force.ts'
+import type { Listener } from '../../../http/server/listener.ts'
+import { listenOps, type ReadinessCheck } from '../../../http/server/ops.ts'
+import type { HubMetrics } from '../../../metrics/metrics.ts'
+import type { Cacher } from '../../cache/cacher/cacher.ts'
+import { isRoot } from '../../identity/caller.ts'
+import { mayInspect } from '../../identity/inspectors.ts'
+import type { OpenWatches } from '../../pipeline/open-watches.ts'
+import { refusalLine } from '../../pipeline/trace.ts'
+import type { StatusOverlays } from '../../answers/status-overlays.ts'
+import type { AnswerCounts } from '../answer-counts.ts'
+import type { AnswerLog } from '../answer-log.ts'
+import type { Boot } from '../boot.ts'
+import { inspectToken } from '../inspect-token.ts'
+import { listenAddresses } from '../listen-addresses.ts'
+import { logFailure } from '../log-failure.ts'
+import { ownHosts } from '../names.ts'
+import type { RecentRequests } from '../recent-requests.ts'
+import { contentReports } from '../status/content-reports.ts'
+import { pageFiles } from '../status/page-files.ts'
+import { statusReport } from '../status/status.ts'
+import type { CacheParts } from './cache.ts'
+import type { CloudParts } from './cloud.ts'
+import type { FilterParts, InputParts } from './filters.ts'
+import type { IdentityParts } from './identity.ts'
+
+interface Dependencies {
+  readonly config: StartConfig
+  readonly cloud: CloudParts
+  readonly cache: CacheParts
+  readonly filters: FilterParts
+  readonly inputs: InputParts
+  readonly identity: IdentityParts
+  readonly boot: Boot
+  readonly cachers: () => readonly Cacher[]
+  readonly overlays: StatusOverlays
+  readonly answers: AnswerLog
+  readonly counts: AnswerCounts
+  readonly requests: RecentRequests
+  readonly watches: OpenWatches
+  readonly checks: readonly ReadinessCheck[]
+  readonly verboseLines: () => readonly string[]
+  readonly settings: (() => SettingsReport) | undefined
+  readonly recentLog: RecentLines | undefined
+  readonly metrics: HubMetrics
+  readonly log: Logger
+}
+
+/** Listens for probes, scrapers and `nodehub inspect`, and serves the status page. */
+export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
+  const { config, boot, counts, watches, checks, verboseLines, settings, metrics, log } = parts
+  const { store } = parts.cache
+  const { cloud, connections, serving, obtained } = parts.cloud
+  const { filters, hostNetwork } = parts.filters
+  const { configMap, requested } = parts.inputs
+  const { owners } = parts.identity
+  const inspectors = { token: inspectToken(config, log), owners }
+  const status = statusReport({
+    config,
+    cloud,
+    connections,
+    serving,
+    renewalFaults: () => ({ client: obtained.fault, serving: requested?.fault }),
+    store,
+    cachers: parts.cachers,
+    answers: counts,
+    watches,
+    boot,
+    hostNetwork,
+    filters,
+    checks,
+    verboseLines,
+    log: parts.recentLog,
+  })
+  return listenOps({
+    at: listenAddresses(config, 'ops'),
+    metrics,
+    ownHosts: ownHosts(config),
+    checks,
+    verboseLines,
+    inspections: {
+      reports: {
+        status,
+        boot: () => boot.verdict(),
+        'host-network': () => hostNetwork.report(),
+        ...(settings && {
+          config: async () => ({ ...settings(), configMap: configMap.report() }),
+        }),
+      },
+      tails: { requests: parts.requests },
+      content: {
+        reports: contentReports({
+          store,
+          overlays: parts.overlays,
+          running: { filters, answers: counts, watches },
+          hostNetwork,
+        }),
+        authorize: ({ peer }) => isRoot(peer, owners),
+      },
+      authorize: (caller) => mayInspect(caller, inspectors),
+    },
+    page: pageFiles(),
+    joinToken: {
+      authorize: ({ peer }) => isRoot(peer, owners),
+      replace: (token) => obtained.replaceToken(token),
+    },
+    onBroken: (err) =>
+      logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
+    onRefused: (incoming, reply) => parts.answers.add({ ...refusalLine(incoming, reply), ms: 0 }),
+  })
+}
