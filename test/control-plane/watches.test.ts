@@ -105,13 +105,11 @@ async function watchedBy600(t: Test, apiserverFlags: readonly string[]): Promise
   const plane = await startControlPlane(t, { apiserverFlags })
   const hub = await hubBefore(t, plane)
   const kubelet = hub.as('kubelet')
-  const { resourceVersion } = await kubelet.list(configMaps)
-  const watches: Watching[] = await inBatches(600, (nth) =>
-    kubelet.watch(configMaps, {
-      fieldSelector: `metadata.name=${nameOfNth(nth)}`,
-      resourceVersion,
-    }),
-  )
+  const watches: Watching[] = await inBatches(600, async (nth) => {
+    const fieldSelector = `metadata.name=${nameOfNth(nth)}`
+    const { resourceVersion } = await kubelet.list(`${configMaps}?fieldSelector=${fieldSelector}`)
+    return kubelet.watch(configMaps, { fieldSelector, resourceVersion })
+  })
   const open = await hub.metric(
     `nodehub_upstream_connections{upstream="${plane.url}",protocol="h2"}`,
   )

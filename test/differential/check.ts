@@ -65,7 +65,10 @@ export async function compareAll(t: Test, testBed: TestBed): Promise<Findings> {
     const old = get(
       `/api/v1/namespaces/${shared}/configmaps?watch=true&timeoutSeconds=1&resourceVersion=1`,
     )
-    judge(t, old, await compare.watches(old, testBed.clients, findings), testBed, findings)
+    // The hub answers from what it has of a collection since it was listed.
+    const through = testBed.clients.through.filter(({ name }) => name !== 'recorded')
+    const clients = { ...testBed.clients, through }
+    judge(t, old, await compare.watches(old, clients, findings), testBed, findings)
   })
   const broken = findings.broken.map(({ client, name }) => `${client}: ${name}`)
   t.ok(broken.length <= mostBroken, `hardly any watch breaks off: ${broken.join(', ') || 'none'}`)
