@@ -9,7 +9,7 @@ import {
   type TlsOptions,
   type TLSSocket,
 } from 'node:tls'
-import { after } from '../../base/clock.ts'
+import { after, keepProcessAlive } from '../../base/clock.ts'
 import { canonical } from '../../base/listening-sockets.ts'
 import { createServer } from '../../base/node-http.ts'
 import { authoritiesIn, clientAnchors } from '../../certificates/bundle.ts'
@@ -204,6 +204,8 @@ async function listener(
 ): Promise<Listener> {
   const bound = await bindServer(server, options.at, options.onBroken)
   const stop = async (graceMs: number): Promise<void> => {
+    // A connection from which nothing is read keeps no process alive.
+    using _alive = keepProcessAlive()
     const over = closeServer(server, bound.closeAdditional())
     for (const protocol of protocols) protocol.drain()
     using _unused = after(firstRequestMs, () => connections.closeUnused())
