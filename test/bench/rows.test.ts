@@ -76,7 +76,6 @@ void t.test('each row runs, and gives its figures of a hub', async (t) => {
     module: nodehubProgram,
   })
   const { hubs, hasDisk } = await oneForAll(behind, workspace)
-  const direct: RunningPeer = { name: 'direct', description: '', target: upstream.node }
   const setting: Setting = {
     ...loads,
     direct: upstream.node,
@@ -95,7 +94,7 @@ void t.test('each row runs, and gives its figures of a hub', async (t) => {
     ...(hasDisk ? [] : ['disk', 'slow-disk']),
   ]
   const rows = rowsOf(sizes).filter(({ name }) => !left.includes(name))
-  const results = await measureRows(rows, [direct, hub], setting, {
+  const results = await measureRows(rows, [hub], setting, {
     upstream: { stop: close },
     runs: 1,
     say: (line) => t.comment(line),

@@ -84,7 +84,7 @@ const tiers: Readonly<Record<string, () => Tier>> = {
       ],
       // More than half of the time of a file is waiting: for a hub's threads, the disk, probes, the
       // ends of watches.
-      jobs: 3 * availableParallelism(),
+      jobs: 3 * availableParallelism() + 1,
       inMemory: true,
     }
   },
