@@ -11,33 +11,29 @@ export function withdrawnOf(
   what: Withdrawal | DocumentKey,
 ): EvictRecord {
   if ('path' in what) {
-    const documents = [...state.documents.values()].flatMap(({ document }) =>
-      document[0].startsWith(holders) && document[1] === what.path ? [document] : [],
-    )
+    const documents = [...state.documents.values()]
+      .map(({ document }) => document)
+      .filter(([identity, path]) => identity.startsWith(holders) && path === what.path)
     return { kind: 'evict', collections: [], objects: [], documents }
   }
   const { group, resource } = what.gvr
   const scopes = [...state.scopes.values()].filter(
     ({ key }) => key[0].startsWith(holders) && key[2] === group && key[4] === resource,
   )
-  const isAsked = what.of === 'collections'
-  const collections = scopes.flatMap((scope) =>
-    isAsked
-      ? [...scope.collections.values()].flatMap(({ address }) =>
-          isPartOf(what, address) ? [address] : [],
-        )
-      : [],
-  )
+  if (what.of === 'collections') {
+    const collections = scopes
+      .flatMap((scope) => [...scope.collections.values()])
+      .map(({ address }) => address)
+      .filter((address) => isPartOf(what, address))
+    return { kind: 'evict', collections, objects: [], documents: [] }
+  }
   const objects = scopes.flatMap(({ key, records }) =>
-    isAsked
-      ? []
-      : [...records.values()].flatMap(({ held: { namespace, name } }) =>
-          namespace === what.namespace && (what.name ?? name) === name
-            ? [[key, namespace, name] as const]
-            : [],
-        ),
+    [...records.values()]
+      .filter(({ held }) => held.namespace === what.namespace)
+      .filter(({ held }) => what.name === undefined || held.name === what.name)
+      .map(({ held }) => [key, held.namespace, held.name] as const),
   )
-  return { kind: 'evict', collections, objects, documents: [] }
+  return { kind: 'evict', collections: [], objects, documents: [] }
 }
 
 /** Whether a list that is refused is a part of the collection, or all of it. */
