@@ -62,13 +62,6 @@ export async function compareAll(t: Test, testBed: TestBed): Promise<Findings> {
     await testBed.compact()
     const late = get(`${maps}&continue=${ofLongAgo(metadata.continue)}`)
     judge(t, late, await compareRead(late, testBed.clients, withoutInstances), testBed, findings)
-    const old = get(
-      `/api/v1/namespaces/${shared}/configmaps?watch=true&timeoutSeconds=1&resourceVersion=1`,
-    )
-    // The hub answers from what it has of a collection since it was listed.
-    const through = testBed.clients.through.filter(({ name }) => name !== 'recorded')
-    const clients = { ...testBed.clients, through }
-    judge(t, old, await compare.watches(old, clients, findings), testBed, findings)
   })
   const broken = findings.broken.map(({ client, name }) => `${client}: ${name}`)
   t.ok(broken.length <= mostBroken, `hardly any watch breaks off: ${broken.join(', ') || 'none'}`)
