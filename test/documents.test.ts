@@ -88,7 +88,7 @@ void t.test('README.md has the figures of the run that is kept', async (t) => {
 
 void t.test('the pages about the code name existing files only', async (t) => {
   const files = globSync('src/**/*.ts').map((path) => basename(path))
-  for (const page of ['ARCHITECTURE.md', 'docs/data-path.md', 'docs/decisions.md']) {
+  for (const page of ['ARCHITECTURE.md', 'docs/design/data-path.md', 'docs/design/decisions.md']) {
     const text = read(page)
     const folders = new Map(
       [...text.matchAll(/`([A-Z])` is `(src\/[^`]*)`/g)].map(([, letter, folder]) => [

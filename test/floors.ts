@@ -235,7 +235,7 @@ export const repository = (): SourceFile[] =>
     'bin/*.js',
     'src/status-page/*.{js,css,html}',
     '{test,bench}/**/*.{c,go}',
-    'docs/*.md',
+    'docs/{,design/}*.md',
     'filters/README.md',
     '{README,ARCHITECTURE,CONTRIBUTING,SECURITY}.md',
   ]).map((path) => ({

@@ -51,17 +51,17 @@ export const tables: readonly DocumentTable[] = [
   },
   { file: 'docs/lint-rules.md', heading: '## Rules', rows: () => ruleRows() },
   {
-    file: 'docs/comparison.md',
+    file: 'docs/design/host-network-comparison.md',
     heading: '## Nodes without a pod network',
     rows: () => cellsOf(readRecord().rows, armsBy(false)),
   },
   {
-    file: 'docs/comparison.md',
+    file: 'docs/design/host-network-comparison.md',
     heading: '## Nodes with a CNI plugin',
     rows: () => cellsOf(readRecord().rows, armsBy(true)),
   },
   {
-    file: 'docs/comparison.md',
+    file: 'docs/design/host-network-comparison.md',
     heading: '## What it costs',
     rows: () => costsOf(readRecord().rows),
   },

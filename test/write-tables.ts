@@ -23,7 +23,7 @@ writeFileSync(
   readme.replace(/One run beside yurthub.*/, () => footprint),
 )
 
-const comparison = 'docs/comparison.md'
+const comparison = 'docs/design/host-network-comparison.md'
 writeFileSync(comparison, withSentences(readFileSync(comparison, 'utf8'), readRecord()))
 
 for (const [file, picture] of picturesOf(readRecord())) writeFileSync(file, picture)

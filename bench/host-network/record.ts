@@ -29,8 +29,8 @@ interface KeptRow {
   readonly runs: readonly Observed[]
 }
 
-/** What docs/comparison.md shows: every row, in the order of arms and workloads. */
-const recordFile = join(import.meta.dirname, '..', '..', 'docs', 'host-network.json')
+/** What host-network-comparison.md shows: every row, in the order of arms and workloads. */
+const recordFile = join(import.meta.dirname, '..', '..', 'docs', 'design', 'host-network.json')
 
 export const madeNow = (kubernetes: string, containerd: string): Made => ({
   date: new Date().toISOString().slice(0, 10),
@@ -90,7 +90,7 @@ export function mergeIntoRecord({ made, rows }: Record, file = recordFile): void
   )
 }
 
-/** The pictures of docs/comparison.md, by file. */
+/** The pictures of docs/design/host-network-comparison.md, by file. */
 export const picturesOf = ({ made, rows }: Record): ReadonlyMap<string, string> =>
   new Map([
     [recordFile.replace(/json$/, 'svg'), pictureOf(rows, captionOf(made))],

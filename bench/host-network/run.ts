@@ -1,5 +1,5 @@
 // npm run bench -- host-network: what becomes of pods on a host-network pool under each approach.
-// docs/comparison.md has the result.
+// docs/design/host-network-comparison.md has the result.
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { noNodeNetwork } from '../../test/kit/cluster/node-network.ts'
@@ -30,7 +30,7 @@ is told. --clusters says how many control planes are observed at a time, each wi
 (4). --yurthub is a program of OpenYurt 1.4 with that very name; without, its rows are left out.
 One workload is watched for --seconds at least (20), to measure what a node uses meanwhile.
 --json has all that was seen, --svg a picture of what came of it, --series one of what was when;
---docs puts the rows that were seen into the record that docs/comparison.md shows. At the end it
+--docs puts the rows that were seen into the record that docs/design/host-network-comparison.md shows. At the end it
 says how many rows agree with the model. Exit code 1: not all do.
 `
 
@@ -100,7 +100,7 @@ export async function compareHostNetwork(
   )
   if (values.docs) {
     mergeIntoRecord(record)
-    say('kept in docs/host-network.json; node test/write-tables.ts takes it into the page')
+    say('kept in docs/design/host-network.json; node test/write-tables.ts takes it into the page')
   }
   return right < record.rows.length ? 1 : 0
 }

@@ -3,8 +3,8 @@ import { captionOf, type Record } from './record.ts'
 import { resultTextsOf, type Row } from './table.ts'
 
 /**
- * What docs/comparison.md says of its record in words: written by test/write-tables.ts, so that
- * another record leaves nothing false.
+ * What docs/design/host-network-comparison.md says of its record in words: written by
+ * test/write-tables.ts, so that another record leaves nothing false.
  */
 export const sentencesOf = ({ made, rows }: Record): readonly string[] => [
   `Seen with ${captionOf(made)}; ${made.machine}.`,

@@ -1,5 +1,5 @@
 /**
- * Every way in which an answer through the hub is known to differ; docs/differences.md has a
+ * Every way in which an answer through the hub is known to differ; docs/design/differences.md has a
  * section of this name for each.
  */
 export const differences = [

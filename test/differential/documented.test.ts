@@ -4,7 +4,10 @@ import t from 'tap'
 import { differences } from './differences.ts'
 import { table } from './table.ts'
 
-const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'differences.md'), 'utf8')
+const page = readFileSync(
+  join(import.meta.dirname, '..', '..', 'docs', 'design', 'differences.md'),
+  'utf8',
+)
 
 void t.test(
   'each difference that is tolerated has its section, and none is left over',

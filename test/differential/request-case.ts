@@ -25,7 +25,7 @@ export interface RequestCase {
   readonly raw?: string
   /** It uses something that HTTP/2 cannot express. */
   readonly http1?: true
-  /** The known difference in the hub's answer, which docs/differences.md describes. */
+  /** The known difference in the hub's answer, which docs/design/differences.md describes. */
   readonly differs?: KnownDifference
   /**
    * A watch that API servers take for a WatchList from Kubernetes 1.34 on, and the hub before any:

@@ -5,7 +5,7 @@ import { picturesOf, readRecord } from '../../bench/host-network/record.ts'
 import { sentencesOf } from '../../bench/host-network/sentences.ts'
 import { lint } from '../../src/cli/lint-command.ts'
 
-const page = globSync('docs/lint-examples*.md')
+const page = globSync('test/node/lint/examples/*.md')
   .map((file) => readFileSync(file, 'utf8'))
   .join('\n')
 
@@ -38,6 +38,6 @@ void t.test('pictures and sentences are those of the committed record', async (t
   const record = readRecord()
   for (const [file, picture] of picturesOf(record))
     t.equal(readFileSync(file, 'utf8'), picture, 'node test/write-tables.ts mends it')
-  const comparison = readFileSync('docs/comparison.md', 'utf8')
+  const comparison = readFileSync('docs/design/host-network-comparison.md', 'utf8')
   for (const sentence of sentencesOf(record)) t.ok(comparison.includes(`${sentence}\n`), sentence)
 })

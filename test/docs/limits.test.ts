@@ -1,7 +1,6 @@
 /**
  * The pages of limits against the code: a figure that is changed in one of them and not in the
- * other fails here. What becomes of who goes beyond a limit is shown by the tests that its row
- * names.
+ * other fails here. What happens beyond a limit is shown by the tests that docs/design names.
  */
 import t from 'tap'
 import { readFileSync } from 'node:fs'
@@ -70,6 +69,8 @@ import { rowsUnder } from '../tables.ts'
 const page = ['limits', 'limits-beyond-clients']
   .map((name) => readFileSync(`docs/${name}.md`, 'utf8'))
   .join('\n')
+
+const evidence = readFileSync('docs/design/limits-tests.md', 'utf8')
 
 const counted = (n: number): string => n.toLocaleString('en-US')
 
@@ -313,15 +314,22 @@ for (const [heading, expected] of Object.entries(tables)) {
       rows.map(([what]) => what),
       Object.keys(expected),
     )
+    const held = rowsUnder(evidence, heading.replace('###', '##'))
+    t.strictSame(
+      held.map(([what]) => what),
+      Object.keys(expected),
+    )
+    for (const [what = '', by = ''] of held) {
+      const named = testsIn(by)
+      t.ok(named.length > 0, `${what} names a test`)
+      for (const test of named) t.ok(isThere(test), `${what}: ${test.file}: ${test.title}`)
+    }
     for (const row of rows) {
       const [what = ''] = row
-      const said = row.slice(1, -1).join(' ').replaceAll(noFigures, '')
+      const said = row.slice(1).join(' ').replaceAll(noFigures, '')
       const result = without(said, expected[what] ?? [])
       if ('missing' in result) t.fail(`${what}: the code has ${result.missing}; the page: ${said}`)
       else t.notMatch(result.rest, aFigure, `${what}: no constant of the code`)
-      const named = testsIn(row.at(-1) ?? '')
-      t.ok(named.length > 0, `${what} names a test`)
-      for (const test of named) t.ok(isThere(test), `${what}: ${test.file}: ${test.title}`)
     }
   })
 }

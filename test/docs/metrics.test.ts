@@ -1,6 +1,6 @@
 /**
- * Each metric is moved by a behaviour in a test that docs/metrics-tests.md names. That the test
- * fails where the metric stands still is shown by `test/metrics/still/main.ts`.
+ * Each metric is moved by a behaviour in a test that test/metrics/metrics-tests.md names. That the
+ * test fails where the metric stands still is shown by `test/metrics/still/main.ts`.
  */
 import t from 'tap'
 import { readFileSync } from 'node:fs'

@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs'
 import { isThere, testsIn } from '../named-tests.ts'
 import { rowsUnder } from '../tables.ts'
 
-const rows = rowsUnder(readFileSync('docs/parity.md', 'utf8'), '# What yurthub does, and the hub')
+const rows = rowsUnder(
+  readFileSync('docs/design/parity.md', 'utf8'),
+  '# What yurthub does, and the hub',
+)
 
 /** What is still to be built, as it is called in the remarks. */
 const subjects = [

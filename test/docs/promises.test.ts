@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { isThere, testsIn } from '../named-tests.ts'
 import { rowsUnder } from '../tables.ts'
 
-const page = readFileSync('docs/promises.md', 'utf8')
+const page = readFileSync('docs/design/promises.md', 'utf8')
 const jobs = Object.keys(
   (JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> }).scripts,
 )

@@ -8,9 +8,9 @@ interface Moved {
   readonly tests: readonly NamedTest[]
 }
 
-/** The metrics of docs/metrics-tests.md, with the tests that it names for them. */
+/** The metrics of test/metrics/metrics-tests.md, with the tests that it names for them. */
 export const moved = (): readonly Moved[] =>
-  rowsUnder(readFileSync('docs/metrics-tests.md', 'utf8'), '# Tests of the metrics').map(
+  rowsUnder(readFileSync('test/metrics/metrics-tests.md', 'utf8'), '# Tests of the metrics').map(
     ([metric = '', by = '']) => ({
       metric: metric.replaceAll('`', ''),
       tests: testsIn(by),

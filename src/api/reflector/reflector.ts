@@ -112,8 +112,8 @@ const soundMs = 1_000
 
 /**
  * Keeps up with one collection, as client-go's reflector: watches it from the held version, and
- * lists it if nothing is held or the version has expired. docs/decisions.md has why it does not use
- * WatchList.
+ * lists it if nothing is held or the version has expired. docs/design/decisions.md has why it does
+ * not use WatchList.
  */
 export class Reflector {
   readonly #parts: ReflectorParts

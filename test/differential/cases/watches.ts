@@ -8,7 +8,7 @@ const list = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatc
 
 /**
  * Each is over within a second or two, by its own time or by its error. None is from before the hub
- * listed the collection: those may get 410, as docs/differences.md says.
+ * listed the collection: those may get 410, as docs/design/differences.md says.
  */
 export const watches: readonly RequestCase[] = [
   ...[

@@ -1,5 +1,5 @@
 // npm run metrics -- [METRIC...]: each metric stands still in turn, and the tests that
-// docs/metrics-tests.md names for it have to fail. Each has to pass while all metrics move.
+// test/metrics/metrics-tests.md names for it have to fail. Each has to pass while all metrics move.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { pathToFileURL } from 'node:url'
