@@ -1,11 +1,11 @@
-import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { closeSync, constants, openSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
+import { basename, dirname } from 'node:path'
 import { elapsed, pause } from './clock.ts'
-import { restrictMode } from './file-mode.ts'
 
-/** SQLite's codes for a locked file, and for one that is no database. */
-const busy = 5
-const noDatabase = 26
+const { O_CREAT, O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_RDWR } = constants
 
 /** A lock is taken: by another process, or another part of this one. */
 export class LockTaken extends Error {
@@ -21,20 +21,34 @@ export class LockTaken extends Error {
 
 /**
  * Locks `path` against other processes, and other parts of this one, until it is disposed of or the
- * process ends in whatever way: an exclusive transaction on a database of its own, which stays
- * empty. The kernel has the lock with the file itself: it counts between containers, too, that have
- * the file mounted. Throws `LockTaken`.
+ * process ends in whatever way: it listens on a Unix socket beside the file. The kernel finds the
+ * socket by its file: it counts between containers, too, that have the folder mounted. Rejects with
+ * `LockTaken`. Two that begin at once may both be refused.
  */
-export function takeLock(path: string): Disposable {
-  try {
-    return exclusive(path)
-  } catch (cause) {
-    if (!(cause instanceof Error && 'errcode' in cause)) throw cause
-    if (cause.errcode === busy) throw new LockTaken(`${path} is locked`, lockHolder(path), cause)
-    if (cause.errcode !== noDatabase) throw cause
-    rmSync(path)
-    return exclusive(path)
-  }
+export async function takeLock(path: string): Promise<Disposable> {
+  using held = new DisposableStack()
+  // Programs of the host find the holder by what it has open.
+  const file = openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+  held.defer(() => closeSync(file))
+  const sockets = held.use(socketsBeside(path))
+  const own = `${sockets.prefix}${process.pid}.${pidNamespace()}.${randomUUID().slice(0, 8)}`
+  const server = createServer((socket) => socket.destroy()).listen(`${sockets.folder}/${own}`)
+  await once(server, 'listening')
+  held.defer(() => server.close())
+  // That the kernel takes connections is enough.
+  server.unref().on('error', () => undefined)
+  // Not before it listens itself: of two that begin at once, the later one sees the other.
+  const others = sockets.names().filter((name) => name !== own)
+  const holder = await firstAlive(sockets, others)
+  if (holder !== undefined) throw new LockTaken(`${path} is locked`, pidIn(holder))
+  for (const name of others) rmSync(`${sockets.folder}/${name}`, { force: true })
+  return held.move()
+}
+
+/** Whether another process has locked `path`. It changes nothing. */
+export async function isLocked(path: string): Promise<boolean> {
+  using sockets = socketsBeside(path)
+  return (await firstAlive(sockets, sockets.names())) !== undefined
 }
 
 interface Patience {
@@ -47,14 +61,17 @@ interface Patience {
 const betweenMs = 200
 
 /**
- * Calls `take` until it no longer throws `LockTaken`. Rejects with that after so long, and with the
- * reason of the signal.
+ * Calls `take` until it no longer rejects with `LockTaken`. Rejects with that after so long, and
+ * with the reason of the signal.
  */
-export async function onceFree<T>(take: () => T, { ms, signal, onTaken }: Patience): Promise<T> {
+export async function onceFree<T>(
+  take: () => Promise<T>,
+  { ms, signal, onTaken }: Patience,
+): Promise<T> {
   let isFirst = true
   for (const begun = elapsed(); ;) {
     try {
-      return take()
+      return await take()
     } catch (cause) {
       if (!(cause instanceof LockTaken) || elapsed() - begun >= ms) throw cause
       if (isFirst) onTaken?.(cause)
@@ -65,64 +82,56 @@ export async function onceFree<T>(take: () => T, { ms, signal, onTaken }: Patien
   }
 }
 
-/**
- * Whether another process has locked `path`. It changes nothing; where /proc/locks does not say, it
- * has a shared lock for an instant.
- */
-export function isLocked(path: string): boolean {
-  if (!existsSync(path)) return false
-  if (lockHolder(path) !== undefined) return true
-  const db = new DatabaseSync(path, { readOnly: true })
+/** The sockets by which a file is locked. */
+interface Sockets extends Disposable {
+  readonly folder: string
+  readonly prefix: string
+  names(): string[]
+}
+
+/** By the number of the open folder, their paths are short enough however deep it is. */
+function socketsBeside(path: string): Sockets {
+  const open = openSync(dirname(path), O_RDONLY | O_DIRECTORY)
+  const folder = `/proc/self/fd/${open}`
+  const prefix = `${basename(path)}.`
+  return {
+    folder,
+    prefix,
+    names: () => readdirSync(folder).filter((name) => name.startsWith(prefix) && ending.test(name)),
+    [Symbol.dispose]: () => closeSync(open),
+  }
+}
+
+/** Process, its PID namespace, and what tells several locks of one process apart. */
+const ending = /\.(\d+)\.(\d+)\.[0-9a-f]{8}$/
+
+const pidNamespace = (): string => readlinkSync('/proc/self/ns/pid').replaceAll(/\D+/g, '')
+
+/** `undefined`: the process is in another namespace. */
+function pidIn(name: string): number | undefined {
+  const [, pid, namespace] = ending.exec(name) ?? []
+  return namespace === pidNamespace() ? Number(pid) : undefined
+}
+
+/** The first of the sockets on which a process listens. */
+async function firstAlive(
+  { folder }: Sockets,
+  names: readonly string[],
+): Promise<string | undefined> {
+  for (const name of names) if (await isAlive(`${folder}/${name}`)) return name
+  return undefined
+}
+
+/** The kernel refuses connections to the socket of a process that has ended. */
+async function isAlive(socket: string): Promise<boolean> {
+  const connection = connect(socket)
   try {
-    db.prepare('SELECT count(*) FROM sqlite_schema').get()
-    return false
+    await once(connection, 'connect')
+    return true
   } catch (cause) {
-    return cause instanceof Error && 'errcode' in cause && cause.errcode === busy
+    const { code = '' } = cause as NodeJS.ErrnoException
+    return !['ECONNREFUSED', 'ENOENT'].includes(code)
   } finally {
-    db.close()
-  }
-}
-
-function exclusive(path: string): Disposable {
-  createClosed(path)
-  const db = new DatabaseSync(path)
-  try {
-    db.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE')
-    return db
-  } catch (cause) {
-    db.close()
-    throw cause
-  }
-}
-
-/** Not opened if it exists: closing it would release the locks that this process has on it. */
-function createClosed(path: string): void {
-  try {
-    closeSync(openSync(path, 'ax', 0o600))
-  } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')) throw cause
-    restrictMode(path, 0o600)
-  }
-}
-
-/**
- * The process that holds a lock on the file according to /proc/locks (proc(5)); `undefined` where
- * that is not known: not Linux, another PID namespace, a file system with other device numbers.
- */
-function lockHolder(path: string): number | undefined {
-  try {
-    const { dev, ino } = statSync(path)
-    const major = (dev >> 8) & 0xfff
-    const minor = (dev & 0xff) | ((dev >> 12) & 0xfff00)
-    const hex = (number: number): string => number.toString(16).padStart(2, '0')
-    const file = `${hex(major)}:${hex(minor)}:${ino}`
-    const held = readFileSync('/proc/locks', 'utf8')
-      .split('\n')
-      .map((line) => line.split(/\s+/))
-      .find((fields) => fields.includes(file) && fields.includes('WRITE'))
-    const pid = Number(held?.[held.indexOf(file) - 1])
-    return pid > 0 ? pid : undefined
-  } catch {
-    return undefined
+    connection.destroy()
   }
 }

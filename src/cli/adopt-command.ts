@@ -138,7 +138,7 @@ ${helpOfFlags(adoptFlags)}`,
       using _lock =
         change === undefined
           ? undefined
-          : lockNode(new NodeFiles(values.root), `nodehub adopt ${change}`)
+          : await lockNode(new NodeFiles(values.root), `nodehub adopt ${change}`)
       return await adoptOrThrow(values, terminal, stop.signal)
     } catch (cause) {
       const reasons = cause instanceof CannotAdopt ? cause.reasons : [messageOf(cause)]

@@ -1,10 +1,10 @@
+import { closeSync, openSync } from 'node:fs'
 import { get } from 'node:http'
 import { join as joinPath } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parseDocument } from 'yaml'
 import { onAbort, untilAborted } from '../base/abort.ts'
 import { afterUnlessClosed, elapsed, keepProcessAlive, pause, soon } from '../base/clock.ts'
-import { takeLock } from '../base/file-lock.ts'
 import { ownVersion } from '../base/own-version.ts'
 import {
   installReportIn,
@@ -130,7 +130,9 @@ ${helpOfFlags(installFlags)}`,
 
 async function held(file: string | undefined): Promise<ExitCode> {
   using _waiting = keepProcessAlive()
-  using _locked = file === undefined ? undefined : takeLock(file)
+  using opened = new DisposableStack()
+  // By it the command of the host finds this container.
+  if (file !== undefined) opened.adopt(openSync(file, 'a', 0o600), closeSync)
   using stop = stopSignals()
   await untilAborted(stop.signal)
   return 0

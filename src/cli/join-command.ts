@@ -285,7 +285,9 @@ export async function runJoin(
   if (wrong.length > 0) return refuse(terminal, 'join', wrong)
   const progress = { begun: false }
   try {
-    using _lock = values['dry-run'] ? undefined : lock(new NodeFiles(values.root), 'nodehub join')
+    using _lock = values['dry-run']
+      ? undefined
+      : await lock(new NodeFiles(values.root), 'nodehub join')
     const isForPod = ofStaticPods.some((name) => given.has(name))
     return await joined(leftTo(values, isForPod), values['nodepool-name'] ?? '', terminal, progress)
   } catch (cause) {

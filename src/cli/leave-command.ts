@@ -76,7 +76,9 @@ export async function runLeave(
   if (wrong.length > 0) return refuse(terminal, 'leave', wrong)
   const progress = { begun: false }
   try {
-    using _lock = values['dry-run'] ? undefined : lock(new NodeFiles(values.root), 'nodehub leave')
+    using _lock = values['dry-run']
+      ? undefined
+      : await lock(new NodeFiles(values.root), 'nodehub leave')
     const code = await left(values, terminal, progress)
     if (code !== 0 || !values.purge || values['dry-run']) return code
     return await purged(values, terminal)

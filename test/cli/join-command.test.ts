@@ -90,7 +90,7 @@ void t.test('leave --purge deletes all of the hub’s state, and no other files'
   fs.symlinkSync(elsewhere, joinPath(root, state, 'cache'))
   fs.writeFileSync(joinPath(root, state, 'seal.key'), '')
   {
-    using _hub = lockDirectory(elsewhere)
+    using _hub = await lockDirectory(elsewhere)
     const refused = await leaving(root, '--purge')
     t.match(refused, { code: 1, err: /the node has left, but .* another hub, process \d+, uses/ })
   }

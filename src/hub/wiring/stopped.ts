@@ -63,7 +63,7 @@ export async function stoppedReport(
   const { rootDir, cachePath } = folders
   // Without the key other records can be read as well.
   const key = sealingKeyIn(rootDir)
-  await using stopped = openStopped(cachePath, key ?? Buffer.alloc(32))
+  await using stopped = await openStopped(cachePath, key ?? Buffer.alloc(32))
   const { store } = stopped
   const report = await read({
     ...folders,
@@ -72,7 +72,7 @@ export async function stoppedReport(
     hasKey: key !== undefined,
     query: new URLSearchParams(query),
   })
-  stopped.checkStopped()
+  await stopped.checkStopped()
   return report
 }
 

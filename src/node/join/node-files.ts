@@ -189,10 +189,10 @@ export class NodeFiles {
    * Calls `act` with a path to the open folder, which stays valid while `act` runs even if the
    * folder is renamed. What `act` does below it must follow no links.
    */
-  within(path: string, mode: number, act: (folder: string) => void): void {
+  within<T>(path: string, mode: number, act: (folder: string) => T): T {
     using place = this.#made(path, mode)
     place.own(() => mode)
-    act(place.folder)
+    return act(place.folder)
   }
 
   #made(path: string, mode: number): ResolvedPath {

@@ -18,17 +18,17 @@ const holderFile = `${folder}/change.json`
 export class NodeInChange extends LockTaken {}
 
 /** How a command takes the lock of the node; `undefined`: its caller has it. */
-export type NodeLocking = (files: NodeFiles, command: string) => Disposable | undefined
+export type NodeLocking = (files: NodeFiles, command: string) => Promise<Disposable> | undefined
 
 /**
  * Keeps other commands from changing the files of this node until it is disposed of, or the process
- * ends in whatever way. `command` names this change to the others. Throws `NodeInChange`.
+ * ends in whatever way. `command` names this change to the others. Rejects with `NodeInChange`.
  */
-export function lockNode(files: NodeFiles, command: string): Disposable {
+export async function lockNode(files: NodeFiles, command: string): Promise<Disposable> {
   using held = new DisposableStack()
   try {
     if (!files.isThere('/run')) files.makeFolder('/run', 0o755)
-    files.within(folder, 0o700, (open) => held.use(takeLock(`${open}/change.lock`)))
+    held.use(await files.within(folder, 0o700, (open) => takeLock(`${open}/change.lock`)))
   } catch (cause) {
     if (!(cause instanceof LockTaken))
       throw new Error(

@@ -11,7 +11,6 @@ import {
 import { basename, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hostCommand } from '../../../src/node/join/host-command.ts'
-import { takeLock } from '../../../src/base/file-lock.ts'
 import { findBinaries } from '../../kit/cluster/binaries.ts'
 import { until } from '../../kit/until.ts'
 
@@ -122,9 +121,9 @@ void t.test('while no hub runs the kubelet starts a container for it', { skip },
   t.equal(`${metadata.name}.json`, basename(manifest))
   const file = join(host.stateFolder, `${metadata.name}.lock`)
   t.match(spec.containers, [{ image: 'hub:2', args: ['install', '--hold', `--lock=${file}`] }])
-  const held = takeLock(file)
+  const held = openSync(file, 'a')
   const { code, out, err } = await running
-  held[Symbol.dispose]()
+  closeSync(held)
   t.equal(code, 0, err)
   t.match(out, /^nodehub \d/)
   t.match(err, /no hub runs here, and its last lines are in \S+\/nodehub\/0\.log/)
@@ -150,16 +149,16 @@ void t.test('commands without a hub run independently', { skip }, async (t) => {
     locks.map((each) => `--lock=${each}`),
   )
   const [first = '', second = ''] = locks
-  const heldFirst = takeLock(first)
+  const heldFirst = openSync(first, 'a')
   t.match(await Promise.race(runs), { code: 0, out: /^nodehub \d/ })
-  heldFirst[Symbol.dispose]()
+  closeSync(heldFirst)
   t.strictSame(
     [...manifests, ...locks].map((each) => existsSync(each)),
     [false, true, false, false],
   )
-  const heldSecond = takeLock(second)
+  const heldSecond = openSync(second, 'a')
   t.match(await Promise.all(runs), [{ code: 0 }, { code: 0 }])
-  heldSecond[Symbol.dispose]()
+  closeSync(heldSecond)
   t.strictSame(readdirSync(host.manifests), [])
 })
 
@@ -170,8 +169,8 @@ void t.test(
     const host = hostOf(t)
     const elsewhere = join(host.folder, 'a disk')
     mkdirSync(elsewhere)
-    const held = takeLock(join(elsewhere, 'lock.db'))
-    t.teardown(() => held[Symbol.dispose]())
+    const held = openSync(join(elsewhere, 'lock.db'), 'a')
+    t.teardown(() => closeSync(held))
     const flag = `--disk-cache-path=${elsewhere}`
     for (const written of [flag, JSON.stringify(flag), `'${flag}'`, `${JSON.stringify(flag)},`]) {
       writeFileSync(join(host.manifests, 'nodehub.yaml'), `      args:\n        - ${written}\n`)

@@ -3,6 +3,6 @@ import { NodeFiles } from '../../../src/node/join/node-files.ts'
 import { lockNode } from '../../../src/node/join/node-lock.ts'
 
 const [root = '', command = ''] = process.argv.slice(2)
-using _held = lockNode(new NodeFiles(root), command)
+using _held = await lockNode(new NodeFiles(root), command)
 process.stdout.write('held\n')
 await process.stdin.resume().toArray()

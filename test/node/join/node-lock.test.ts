@@ -48,9 +48,9 @@ const container = ['--mount', '--pid', '--fork', '--mount-proc', '--kill-child',
 const noContainer =
   spawnSync('unshare', [...container, 'true']).status !== 0 && 'only root can make namespaces'
 
-const refusal = (root: string): string => {
+const refusal = async (root: string): Promise<string> => {
   try {
-    lockNode(new NodeFiles(root), 'nodehub join')[Symbol.dispose]()
+    using _held = await lockNode(new NodeFiles(root), 'nodehub join')
     return ''
   } catch (cause) {
     if (!(cause instanceof LockTaken)) throw cause
@@ -62,14 +62,14 @@ void t.test('only one command changes a node at a time, others name it', async (
   const root = rootFolder(t)
   const child = await holder(t, root, 'nodehub adopt --apply')
   t.match(
-    refusal(root),
+    await refusal(root),
     new RegExp(
       `^nodehub adopt --apply is changing this node \\(process ${child.pid}, since 2.*Z\\): try again when it has ended; to have it end now, kill ${child.pid}$`,
     ),
   )
   child.kill('SIGKILL')
   await once(child, 'exit')
-  t.equal(refusal(root), '', 'the lock has ended with the process')
+  t.equal(await refusal(root), '', 'the lock has ended with the process')
 })
 
 void t.test('a container and its host lock each other out', { skip: noContainer }, async (t) => {
@@ -77,13 +77,13 @@ void t.test('a container and its host lock each other out', { skip: noContainer 
   mkdirSync(root)
   const child = await holder(t, root, 'nodehub install --adopt', { isContainer: true })
   t.match(
-    refusal(root),
-    /^nodehub install --adopt is .*process \d+, .*take the label nodehub.io.hub/,
+    await refusal(root),
+    /^nodehub install --adopt is .*process \d+ of the host or .*take the label nodehub.io.hub/,
   )
   child.stdin?.end()
   await once(child, 'exit')
 
-  using _held = lockNode(new NodeFiles(root), 'nodehub leave')
+  using _held = await lockNode(new NodeFiles(root), 'nodehub leave')
   const [program, words] = plainNode(script, root, 'nodehub install')
   const inside = spawnSync('unshare', [...container, 'exec "$0" "$@"', program, ...words], {
     encoding: 'utf8',
@@ -97,7 +97,7 @@ void t.test('a container and its host lock each other out', { skip: noContainer 
 void t.test('a waiter gets the lock once it is free, or ends after its timeout', async (t) => {
   const root = rootFolder(t)
   const files = new NodeFiles(root)
-  const held = lockNode(files, 'nodehub leave')
+  const held = await lockNode(files, 'nodehub leave')
   const wait = (patience: { ms: number; signal?: AbortSignal; onTaken?: () => void }) =>
     lockNodeOnceFree(files, 'nodehub install', patience)
   await t.rejects(wait({ ms: 0 }), { message: /nodehub leave is changing/ })
@@ -106,9 +106,9 @@ void t.test('a waiter gets the lock once it is free, or ends after its timeout',
   await t.rejects(wait({ ms: 60_000, signal: stop.signal, onTaken }), { message: 'stopped' })
   {
     using _next = await wait({ ms: 60_000, onTaken: () => held[Symbol.dispose]() })
-    t.match(refusal(root), 'nodehub install is changing')
+    t.match(await refusal(root), 'nodehub install is changing')
   }
-  t.equal(refusal(root), '')
+  t.equal(await refusal(root), '')
 })
 
 async function run(command: Command, root: string, ...flags: readonly string[]): Promise<string> {
@@ -125,7 +125,7 @@ void t.test('the lock refuses commands that change a node, not dry runs', async 
     '--host-network-pool=false',
     '--server-addr=https://10.0.0.1',
   ]
-  using _held = lockNode(new NodeFiles(root), 'nodehub install')
+  using _held = await lockNode(new NodeFiles(root), 'nodehub install')
   const before = treeOf(root)
   for (const [command, ...flags] of [
     [adopt, '--apply'],

@@ -7,10 +7,10 @@ export class DirectoryInUse extends LockTaken {}
 /** Of the file in the store's directory that locks it. */
 export const lockFile = 'lock.db'
 
-/** Locks the store's directory as a hub does. Throws `DirectoryInUse` while one runs. */
-export function lockDirectory(directory: string): Disposable {
+/** Locks the store's directory as a hub does. Rejects with `DirectoryInUse` while one runs. */
+export async function lockDirectory(directory: string): Promise<Disposable> {
   try {
-    return takeLock(join(directory, lockFile))
+    return await takeLock(join(directory, lockFile))
   } catch (cause) {
     if (!(cause instanceof LockTaken)) throw cause
     const holder = cause.pid === undefined ? 'another hub' : `another hub, process ${cause.pid},`

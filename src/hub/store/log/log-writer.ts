@@ -13,8 +13,8 @@ export interface LogWriterParts {
   /** How long a write may stay unsynced. */
   readonly syncWithinMs: number
   readonly sealedWith: string
-  /** Called before a segment is begun; throws where that may not be. */
-  readonly prepare: () => void
+  /** Called before a segment is begun; rejects where that may not be. */
+  readonly prepare: () => Promise<void>
   /** A late sync failed. */
   readonly onSyncFailed: (cause: unknown) => void
 }
@@ -96,7 +96,7 @@ export class LogWriter {
   /** Begins another segment; resolves to its number. Rejects with the system's errors. */
   async rotate(): Promise<number> {
     const { folder, sealedWith, prepare } = this.#parts
-    prepare()
+    await prepare()
     await this.sync().catch((cause: unknown) => {
       if (!this.hasLost) throw cause
     })

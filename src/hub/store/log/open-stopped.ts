@@ -10,18 +10,23 @@ import { assemble } from './open.ts'
 /** The store of a hub that is not running, for reading. */
 export interface StoppedStore extends AsyncDisposable {
   readonly store: LogStore
-  /** Throws a `StoreFailure` if a hub has started meanwhile: the reads may be of two states. */
-  checkStopped(): void
+  /**
+   * Rejects with a `StoreFailure` if a hub has started meanwhile: the reads may be of two states.
+   */
+  checkStopped(): Promise<void>
 }
 
 /**
  * Opens the store of a hub that is not running, and changes nothing: it takes no lock, creates no
- * file, and refuses writes. Throws a `StoreFailure` where there is no store, where a hub uses it,
- * and where it cannot be read.
+ * file, and refuses writes. Rejects with a `StoreFailure` where there is no store, where a hub uses
+ * it, and where it cannot be read.
  */
-export function openStopped(directory: string, sealingKey: Uint8Array): StoppedStore {
-  const checkStopped = (): void => {
-    if (!isLocked(join(directory, lockFile))) return
+export async function openStopped(
+  directory: string,
+  sealingKey: Uint8Array,
+): Promise<StoppedStore> {
+  const checkStopped = async (): Promise<void> => {
+    if (!(await isLocked(join(directory, lockFile)))) return
     throw new StoreFailure(
       `a hub is running on ${directory}: inspect it at its --serve-port, without --root-dir and --disk-cache-path`,
     )
@@ -29,10 +34,9 @@ export function openStopped(directory: string, sealingKey: Uint8Array): StoppedS
   try {
     if (segmentsIn(directory).length === 0)
       throw new StoreFailure(`there is no store in ${directory}`)
-    checkStopped()
-    const hold = (): never => {
-      throw new StoreFailure('the store is open for reading only')
-    }
+    await checkStopped()
+    const hold = (): Promise<never> =>
+      Promise.reject(new StoreFailure('the store is open for reading only'))
     const nothing = (): void => undefined
     const store = assemble(
       { directory, sealingKey, report: nothing },

@@ -71,16 +71,16 @@ export async function openStore(options: StoreOptions): Promise<LogStore> {
   const { directory } = options
   let held: Disposable | undefined
   /** Locks the directory before anything is written: another process may use it. */
-  const hold = (): void => {
+  const hold = async (): Promise<void> => {
     if (held) return
     makeFolder(directory, 0o700)
     // The directory may be a symbolic link, to a larger disk.
     restrictMode(realpathSync(directory), 0o700)
-    held = lockDirectory(directory)
+    held = await lockDirectory(directory)
   }
   let refusal: unknown
   try {
-    hold()
+    await hold()
   } catch (cause) {
     if (cause instanceof DirectoryInUse || !isOfDisk(cause)) throw failedToOpen(cause)
     refusal = cause
@@ -96,7 +96,7 @@ export async function openStore(options: StoreOptions): Promise<LogStore> {
 }
 
 export interface Opening {
-  readonly hold: () => void
+  readonly hold: () => Promise<void>
   /** Why the directory could not be locked yet. */
   readonly refusal: unknown
   readonly release: () => void

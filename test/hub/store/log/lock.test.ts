@@ -1,7 +1,7 @@
 import t from 'tap'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { rmdirSync } from 'node:fs'
+import { readdirSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { collection, head, listed, object, replace } from '../../../contracts/object-store.ts'
 import { crasher, open, faults } from './opened.ts'
@@ -36,8 +36,16 @@ void t.test('a store that could not be opened holds nothing', async (t) => {
   await using _ = await open(directory)
 })
 
-void t.test('a lock file that is damaged is replaced', async (t) => {
-  const directory = t.testdir({ cache: { 'lock.db': 'no database'.repeat(1000) } })
+void t.test('a hub that was killed leaves the directory free, however long its path', async (t) => {
+  const directory = join(t.testdir(), 'deep'.repeat(40))
+  const child = fork(crasher, [directory, '1000000'], { silent: true })
+  await once(child, 'message')
+  await t.rejects(open(directory), { message: new RegExp(`another hub, process ${child.pid},`) })
+  child.kill('SIGKILL')
+  await once(child, 'exit')
   await using _ = await open(directory)
-  await t.rejects(open(directory), { code: 'STORE_FAILURE' })
+  t.equal(
+    readdirSync(join(directory, 'cache')).filter((name) => name.startsWith('lock.db.')).length,
+    1,
+  )
 })
