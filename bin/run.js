@@ -113,6 +113,7 @@ const jobs = {
     run(join(tools, 'prettier'), ['--check', '--log-level', 'warn', '.'])
     run(join(tools, 'knip'), [])
     run(node, [join(root, 'test', 'floors.ts')])
+    run(node, [join(root, 'test', 'bars.ts')])
   },
   fuzz: () => run(node, [join(root, 'test', 'fuzz', 'main.ts'), ...args]),
   crash: () => run(node, [join(root, 'test', 'crash', 'main.ts'), ...args]),

@@ -2,8 +2,6 @@ import t from 'tap'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { configFile } from '../packaging/payload.ts'
-import { footprintOf } from '../bench/report/footprint.ts'
-import { readResults } from '../bench/report/results.ts'
 import { parseInspection } from '../src/cli/inspect/inspect.ts'
 import { runCli } from '../src/cli/cli.ts'
 import { readFlags } from '../src/cli/command-flags.ts'
@@ -71,19 +69,6 @@ void t.test('a link that names a page leads to that page', async (t) => {
     }
   }
   t.ok(named > 50)
-})
-
-void t.test('a page has one purpose, and so some 150 lines at most', async (t) => {
-  for (const page of globSync('docs/*.md')) {
-    const lines = read(page).split('\n').length - 1
-    t.ok(lines <= 160, `${page}: ${lines} lines`)
-  }
-  t.ok(read('README.md').split('\n').length <= 121)
-})
-
-void t.test('README.md has the figures of the run that is kept', async (t) => {
-  const footprint = footprintOf(readResults('bench/results.json'))
-  t.ok(read('README.md').includes(footprint), 'node test/write-tables.ts mends it')
 })
 
 void t.test('the pages about the code name existing files only', async (t) => {

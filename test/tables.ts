@@ -1,4 +1,6 @@
 /** The rows that documents must have, made of the code's own tables. */
+import { footprintRows } from '../bench/report/footprint.ts'
+import { readResults } from '../bench/report/results.ts'
 import { readRecord } from '../bench/host-network/record.ts'
 import { armsBy, cellsOf, costsOf } from '../bench/host-network/table.ts'
 import { liveMark, notYet } from '../src/cli/flag-help.ts'
@@ -20,6 +22,11 @@ interface DocumentTable {
 
 /** Every table that is made of code; `test/write-tables.ts` writes them. */
 export const tables: readonly DocumentTable[] = [
+  {
+    file: 'README.md',
+    heading: '## What it costs',
+    rows: () => footprintRows(readResults('bench/results.json')),
+  },
   { file: 'docs/flags.md', heading: '## Of the hub', rows: () => flagRows() },
   { file: 'docs/flags.md', heading: '## Of yurthub alone', rows: () => acceptedRows('yurthub') },
   {

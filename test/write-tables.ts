@@ -1,10 +1,8 @@
 /**
- * Brings the tables and pictures of docs/, and figures in README.md, in line with the code and the
- * kept run: `node test/write-tables.ts`.
+ * Brings the tables and pictures of README.md and docs/ in line with the code and the kept run:
+ * `node test/write-tables.ts`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { footprintOf } from '../bench/report/footprint.ts'
-import { readResults } from '../bench/report/results.ts'
 import { picturesOf, readRecord } from '../bench/host-network/record.ts'
 import { withSentences } from '../bench/host-network/sentences.ts'
 import { rowLines, tables } from './tables.ts'
@@ -15,13 +13,6 @@ for (const { file, heading, rows } of tables) {
   lines.splice(from, to - from, ...rows().map((cells) => `| ${cells.join(' | ')} |`))
   writeFileSync(file, lines.join('\n'))
 }
-
-const readme = readFileSync('README.md', 'utf8')
-const footprint = footprintOf(readResults('bench/results.json'))
-writeFileSync(
-  'README.md',
-  readme.replace(/One run beside yurthub.*/, () => footprint),
-)
 
 const comparison = 'docs/design/host-network-comparison.md'
 writeFileSync(comparison, withSentences(readFileSync(comparison, 'utf8'), readRecord()))
