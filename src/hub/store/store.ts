@@ -199,8 +199,11 @@ export interface ObjectStore extends AsyncDisposable {
    * failed.
    */
   settled(key: CollectionKey): Promise<void>
-  /** The newest stored version of a resource, of any identity; `undefined`: none that compares. */
-  newestVersion(gvr: GVR): ResourceVersion | undefined
+  /**
+   * The newest stored version of the resources that count, of any identity; `undefined`: none that
+   * compares.
+   */
+  newestVersion(counts: (group: string, resource: string) => boolean): ResourceVersion | undefined
   /**
    * The collections of a partition and resource that `list` would return and that are complete:
    * those of `namespace` and of all namespaces; for `undefined` only the latter.

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
+import { builtInGroups } from '../../api/kube/built-in-groups.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
 import { isNewer } from '../../api/kube/resource-version.ts'
-import { nodes, pods, services } from '../../api/kube/resources.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import { apiCall } from '../../http/client/api-call.ts'
 import type { Connections } from '../../http/client/connections.ts'
@@ -15,8 +15,12 @@ import { NotReady, ProbeRefused, type Probe } from '../upstream/probe.ts'
  */
 const path = '/api/v1/namespaces/default/services?fieldSelector=metadata.name%3Dkubernetes'
 
-/** What every kubelet reads, and large clusters keep with services, unlike Events and leases. */
-const ofOneEtcd = [services, pods, nodes]
+/** Large clusters keep these in an etcd of their own, whose versions count for themselves. */
+const ofOtherEtcds = new Set(['events', 'leases'])
+
+/** Whether the resource is kept where services are: their versions compare. */
+const isOfOneEtcd = (group: string, resource: string): boolean =>
+  builtInGroups.has(group) && !ofOtherEtcds.has(resource)
 
 /** The document of the store with the UID of that Service. No client's request has its key. */
 const key = { identity: sharedIdentity, path: '/cluster', representation: 'uid' } as const
@@ -111,7 +115,7 @@ export class KnownCluster {
     const isOther = uid !== '' && known && Buffer.from(known.body).toString() !== uid
     if (isOther && this.#compared.size > 0)
       throw new OtherCluster(`${origin} is of another cluster than the other API servers`)
-    const isRestored = ofOneEtcd.some((gvr) => isNewer(store.newestVersion(gvr), version))
+    const isRestored = isNewer(store.newestVersion(isOfOneEtcd), version)
     if (isOther || isRestored) {
       await store.drop()
       this.#onDropped()

@@ -271,10 +271,10 @@ export class LogStore implements ObjectStore {
     await this.#pending.get(textOf(addressOf(key)))?.last
   }
 
-  newestVersion({ group, resource }: GVR): ResourceVersion | undefined {
+  newestVersion(counts: (group: string, resource: string) => boolean): ResourceVersion | undefined {
     const versions: string[] = []
     for (const { key, records, collections } of this.#parts.state.scopes.values()) {
-      if (key[2] !== group || key[4] !== resource) continue
+      if (!counts(key[2], key[4])) continue
       for (const { held } of records.values()) versions.push(held.version)
       for (const { version } of collections.values()) versions.push(version)
     }
