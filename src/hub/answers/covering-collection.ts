@@ -60,7 +60,7 @@ export function coveringCollection(
 }
 
 /** The newest stored collection of the same partition that holds all of `requested`. */
-export function widerCollection(
+function widerCollection(
   requested: CollectionKey,
   representation: Representation,
   store: ObjectStore,

@@ -5,12 +5,10 @@ import type { DecodedChunk, DecodedListEnd, ListDecoder } from '../../api/codec/
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
-import type { Representation } from '../../api/request/representation.ts'
+import { resourceVersion } from '../../api/kube/resource-version.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { widerCollection } from '../answers/covering-collection.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
-import { replacesStored, type RequestBaseline } from './replaces-stored.ts'
 import { collectionId } from './collection-id.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 
@@ -21,9 +19,7 @@ interface RecordedListParts {
   readonly started: readonly ListBatch[]
   readonly replayable: ReplayableBody
   readonly key: CollectionKey
-  readonly representation: Representation
   readonly info: ResourceRequest
-  readonly baseline: RequestBaseline
   readonly store: ObjectStore
   readonly pages: PagedLists
   readonly hooks: RecorderHooks
@@ -40,7 +36,6 @@ export class RecordedList implements ListStream {
   readonly batches: AsyncIterable<ListBatch>
   readonly #parts: RecordedListParts
   #replacement: Replacement | undefined
-  #baseline: RequestBaseline
   #cut: DecodedListEnd | undefined
   #passedOn = false
   #ended: Promise<ListEnd> | undefined
@@ -49,7 +44,6 @@ export class RecordedList implements ListStream {
     this.gvk = parts.head.gvk
     this.head = parts.head.bytes
     this.#parts = parts
-    this.#baseline = parts.baseline
     this.batches = this.#cutting()
   }
 
@@ -104,9 +98,7 @@ export class RecordedList implements ListStream {
     const { info, pages, store, key } = this.#parts
     const token = info.query.get('continue')
     if (!token) return store.replace(key)
-    const begun = pages.take(key, token)
-    if (begun) this.#baseline = begun.baseline
-    return begun?.replacement
+    return pages.take(key, token)
   }
 
   async #stage(batch: ListBatch): Promise<void> {
@@ -132,28 +124,14 @@ export class RecordedList implements ListStream {
   async #end(): Promise<ListEnd> {
     if (this.#cut === undefined) throw new Error('a list has no end before its last batch')
     const { meta, extra, gvk } = this.#cut
-    const { pages, key, store } = this.#parts
+    const { pages, key } = this.#parts
     if (meta.continue !== '') {
-      const [replacement, baseline] = [this.#replacement, this.#baseline]
-      if (replacement) pages.put(key, meta.continue, { replacement, baseline })
-    } else if (replacesStored(meta.resourceVersion, this.#baseline, this.#stored)) {
-      await this.#commit(meta.resourceVersion, gvk, extra)
-    } else {
+      if (this.#replacement) pages.put(key, meta.continue, this.#replacement)
+    } else if (resourceVersion(meta.resourceVersion) === undefined) {
+      // Nothing shows whether it is newer than what is stored.
       await this.#drop()
-      await store.settled(key)
-    }
+    } else await this.#commit(meta.resourceVersion, gvk, extra)
     return this.#cut
-  }
-
-  /**
-   * The version at which the collection is answered offline: its own, or that of a wider one. A
-   * consistent list may be of a restored cluster, whose versions are older than the wider one's.
-   */
-  get #stored(): string | undefined {
-    const { key, representation, store } = this.#parts
-    const version = store.version(key)
-    if (version !== undefined || this.#baseline.isConsistent) return version
-    return widerCollection(key, representation, store)?.resourceVersion
   }
 
   async #commit(version: string, gvk: GVK, extra: string): Promise<void> {
@@ -194,13 +172,6 @@ function* slicesOf(chunks: readonly Uint8Array[]): Generator<Uint8Array> {
 export const mostPagedLists = 64
 export const nextPageMs = 5 * 60_000
 
-/** A paged list before its last page. */
-interface StagedPages {
-  readonly replacement: Replacement
-  /** The baseline of the first page; the requests for further pages name no version. */
-  readonly baseline: RequestBaseline
-}
-
 /**
  * The staged pages of paged lists, by collection and continue token: a token identifies a position
  * in a list, but neither its caller nor its representation.
@@ -208,7 +179,11 @@ interface StagedPages {
 export class PagedLists {
   readonly #waiting = new Map<
     string,
-    StagedPages & { readonly identity: string; readonly over: Disposable }
+    {
+      readonly replacement: Replacement
+      readonly identity: string
+      readonly over: Disposable
+    }
   >()
   readonly #ms: number
 
@@ -217,11 +192,11 @@ export class PagedLists {
     this.#ms = ms
   }
 
-  put(key: CollectionKey, token: string, begun: StagedPages): void {
+  put(key: CollectionKey, token: string, replacement: Replacement): void {
     const id = keyOf(key, token)
     this.#drop(id)
     const over = after(this.#ms, () => this.#drop(id))
-    this.#waiting.set(id, { ...begun, identity: key.partition.identity, over })
+    this.#waiting.set(id, { replacement, identity: key.partition.identity, over })
     if (this.#waiting.size > mostPagedLists) this.#drop(this.#oldestOfMost())
   }
 
@@ -237,12 +212,12 @@ export class PagedLists {
     return most[0]?.[0] ?? ''
   }
 
-  take(key: CollectionKey, token: string): StagedPages | undefined {
+  take(key: CollectionKey, token: string): Replacement | undefined {
     const id = keyOf(key, token)
     const found = this.#waiting.get(id)
     found?.over[Symbol.dispose]()
     this.#waiting.delete(id)
-    return found
+    return found?.replacement
   }
 
   #drop(id: string): void {

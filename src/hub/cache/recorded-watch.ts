@@ -1,21 +1,20 @@
 import { joined } from '../../base/bytes.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { watchDecoder, type WatchDecoder } from '../../api/codec/watch-decoder.ts'
-import { isObjectEvent, versionAfter, versionOf, type WatchEvent } from '../../api/codec/watch.ts'
+import { isObjectEvent, versionOf, type WatchEvent } from '../../api/codec/watch.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import {
   compareVersions,
-  isNewer,
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey } from '../answers/keys.ts'
-import { StoreFailure, type CollectionKey, type ObjectStore } from '../store/store.ts'
+import type { CollectionKey, ObjectStore } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 import { projectionOf, showsEventProjection } from './projection.ts'
@@ -144,44 +143,31 @@ interface EventRecorderParts {
  * Changes to a stored collection. A watch that starts after the stored version leaves a gap: it is
  * not recorded, as one without `from`. Of one that starts earlier the events up to the stored
  * version are skipped. Rows of a Table with other columns than the stored ones, as from an API
- * server of another version, are not recorded either. Of events that are not recorded, a deletion
- * still takes what a get has recorded of the object before.
+ * server of another version, are not recorded either.
  */
 class RecordedChanges {
   readonly #parts: EventRecorderParts
   #storedVersion: ResourceVersion | undefined
-  /** The newest version that was stored while it was open, whether it is recorded or not. */
-  #newestStored: ResourceVersion | undefined
-  /** The version that its events have reached. */
-  #at: ResourceVersion | undefined
   /** The columns that are those of the stored Table. */
   #extra = ''
 
   constructor(parts: EventRecorderParts, from: ResourceVersion | undefined) {
     this.#parts = parts
-    this.#at = from
     const kept = resourceVersion(parts.store.version(parts.key))
     const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
     this.#storedVersion = joins ? kept : undefined
-    this.#newestStored = kept
   }
 
   /** Resolves to the same events, with the previous state of each object where due. */
   async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
-    const since = this.#at
-    this.#at = versionAfter(events) ?? since
     const applied = events.filter((event) => this.#applies(event))
-    const forgotten = events.flatMap((event) =>
-      event.type === 'DELETED' && !this.#applies(event) ? [this.#forget(event.object)] : [],
-    )
-    if (forgotten.length > 0) await Promise.all(forgotten)
     const { store, key, hooks } = this.#parts
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
       if (applied.length === 0) {
-        // Another watch of the collection may still be writing them.
+        // A list that has them may still be written.
         if (this.#storedVersion !== undefined) await store.settled(key)
-        return tellsPrevious ? this.#withStoredPrevious(events, since) : events
+        return events
       }
       if (!this.#hasStoredColumns()) {
         this.#storedVersion = undefined
@@ -191,43 +177,13 @@ class RecordedChanges {
       const previous = await store.apply(key, applied, options)
       hooks.onRecorded('watch')
       this.#storedVersion = versionOf(applied.at(-1)) ?? this.#storedVersion
-      this.#newestStored = this.#storedVersion
       if (!tellsPrevious) return events
-      const told = events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
-      return this.#withStoredPrevious(told, since)
+      return events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
     } catch (cause) {
       this.#storedVersion = undefined
       hooks.onStoreFailure(cause)
       return events
     }
-  }
-
-  /**
-   * Adds the previous states of events that another watch has stored: only there they were known.
-   */
-  #withStoredPrevious(
-    events: readonly WatchEvent[],
-    since: ResourceVersion | undefined,
-  ): readonly WatchEvent[] {
-    const last = versionOf(events.findLast((each) => each.type === 'MODIFIED' && !each.previous))
-    if (this.#storedVersion === undefined || since === undefined || !last) return events
-    const changes = this.#parts.store.changes(this.#parts.key, since)
-    if (typeof changes !== 'object') return events
-    const stored = new Map<string, ApiObject | undefined>()
-    try {
-      for (const batch of changes.batches) {
-        for (const { object, previous } of batch) stored.set(stateOf(object), previous)
-        if (isNewer(batch.at(-1)?.object.resourceVersion, last)) break
-      }
-    } catch (cause) {
-      // The store has reported it, and the events are stored.
-      if (!(cause instanceof StoreFailure)) throw cause
-    }
-    return events.map((event) =>
-      event.type === 'MODIFIED' && !event.previous
-        ? withPrevious(event, stored.get(stateOf(event.object)))
-        : event,
-    )
   }
 
   #hasStoredColumns(): boolean {
@@ -240,20 +196,6 @@ class RecordedChanges {
     return true
   }
 
-  /**
-   * A get may have recorded an object since the deletion that the collection has already, or that
-   * it lacks as the watch is not recorded: earlier states go. Those of a cluster that was restored
-   * from a backup since stay.
-   */
-  async #forget({ namespace, name, resourceVersion: at }: ApiObject): Promise<void> {
-    const version = resourceVersion(at)
-    const { store, key, hooks } = this.#parts
-    const { partition, gvr } = key
-    if (version === undefined || isNewer(this.#newestStored, store.version(key))) return
-    const of = { partition, gvr, namespace, name }
-    await store.forget(of, version).catch(hooks.onStoreFailure)
-  }
-
   /** A bookmark at the stored version confirms that it is still the newest. */
   #applies(event: WatchEvent): boolean {
     const version = versionOf(event)
@@ -262,9 +204,6 @@ class RecordedChanges {
     return order > 0 || (order === 0 && event.type === 'BOOKMARK')
   }
 }
-
-const stateOf = ({ namespace, name, resourceVersion: version }: ApiObject): string =>
-  `${version} ${namespace}/${name}`
 
 function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {
   if (previous === undefined || !isObjectEvent(event)) return event

@@ -13,8 +13,7 @@ import type {
   Reply,
 } from '../../http/exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
-import { resourceVersion } from '../../api/kube/resource-version.ts'
-import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
@@ -22,7 +21,6 @@ import { StoreFailure, type ObjectStore } from '../store/store.ts'
 import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
-import type { RequestBaseline } from './replaces-stored.ts'
 import { recordable, type Recordable } from './recordable.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 import { projectionOf, showsProjection } from './projection.ts'
@@ -30,13 +28,6 @@ import { cachedTokenOf, TokenCache } from './token-cache.ts'
 import { reviewIn } from '../../api/codec/review.ts'
 import type { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { RecordedWatch } from './recorded-watch.ts'
-
-/** The part of an answer to record, with the stored versions at the time of the request. */
-export type RecordingPlan = Recordable & {
-  readonly storedVersions?: ReadonlyMap<RepresentationKey, string | undefined>
-}
-
-type ObjectsPlan = Extract<RecordingPlan, { readonly kind: 'list' | 'watch' | 'object' }>
 
 /**
  * An answer broke off before any of it was passed on: the request may be retried, or answered from
@@ -114,22 +105,12 @@ export class Recorder {
   }
 
   /** To be called before the exchange is forwarded. */
-  plan(exchange: Exchange): RecordingPlan | undefined {
-    const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
-    if (what?.kind !== 'list' && what?.kind !== 'watch') return what
-    const { info } = what
-    const kept = exchange.representations.map(
-      (representation) =>
-        [
-          representation.key,
-          this.#store.version(collectionKey(exchange, info, representation)),
-        ] as const,
-    )
-    return { ...what, storedVersions: new Map(kept) }
+  plan(exchange: Exchange): Recordable | undefined {
+    return this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
   }
 
   /** Records an answer by its plan. Throws a `BrokenAnswer`. */
-  async record(what: RecordingPlan, exchange: Exchange, reply: BytesReply): Promise<Reply> {
+  async record(what: Recordable, exchange: Exchange, reply: BytesReply): Promise<Reply> {
     if (reply.headers.get('content-encoding') !== undefined && !isGzip(reply.headers)) return reply
     if (reply.status === 404 && what.kind === 'object' && exchange.method === 'GET') {
       return this.#absence(exchange, what.info, reply)
@@ -149,21 +130,20 @@ export class Recorder {
       case 'event':
         return this.#event(exchange, what.info, reply, encoding)
       case 'object':
-        return this.#object(exchange, what, reply, encoding)
+        return this.#object(exchange, what.info, reply, encoding)
       case 'list':
-        return this.#list(exchange, what, reply, encoding)
+        return this.#list(exchange, what.info, reply, encoding)
       case 'watch':
-        return this.#watch(exchange, what, reply, [expected, ...others])
+        return this.#watch(exchange, what.info, reply, [expected, ...others])
     }
   }
 
   async #object(
     exchange: Exchange,
-    what: ObjectsPlan,
+    info: ResourceRequest,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
-    const { info } = what
     const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
     const { body, asItCame } = whole
@@ -237,7 +217,7 @@ export class Recorder {
   /** Records a token or the answer to a review. */
   async #answeredByBody(
     exchange: Exchange,
-    what: Extract<RecordingPlan, { readonly content: Buffer }>,
+    what: Extract<Recordable, { readonly content: Buffer }>,
     reply: BytesReply,
   ): Promise<Reply> {
     const encoding = encodingOf(reply.headers.get('content-type'))
@@ -319,11 +299,10 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    what: ObjectsPlan,
+    info: ResourceRequest,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
-    const { info } = what
     const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
     try {
       const opening = await replayable.prefix(showsProjection)
@@ -340,9 +319,7 @@ export class Recorder {
             started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
             replayable,
             key: collectionKey(exchange, info, representation),
-            representation,
             info,
-            baseline: baselineOf(what, representation),
             store: this.#store,
             pages: this.#pages,
             hooks: this.#hooks,
@@ -370,11 +347,10 @@ export class Recorder {
 
   #watch(
     exchange: Exchange,
-    what: ObjectsPlan,
+    info: ResourceRequest,
     reply: BytesReply,
     representations: readonly [Representation, ...Representation[]],
   ): Reply {
-    const { info } = what
     const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
     replayable.stopKeeping()
     const watch = new RecordedWatch({
@@ -395,14 +371,6 @@ export class Recorder {
     }
   }
 }
-
-const baselineOf = (
-  { info: { query }, storedVersions }: ObjectsPlan,
-  { key }: Representation,
-): RequestBaseline => ({
-  storedVersion: resourceVersion(storedVersions?.get(key)),
-  isConsistent: !query.get('resourceVersion'),
-})
 
 /** The client's accepted representation that the answer has. */
 function answeredRepresentation(

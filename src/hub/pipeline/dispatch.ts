@@ -1,5 +1,6 @@
 import type { AbortSignalLike } from '../../base/abort.ts'
-import { BrokenAnswer, type Recorder, type RecordingPlan } from '../cache/recorder.ts'
+import { BrokenAnswer, type Recorder } from '../cache/recorder.ts'
+import type { Recordable } from '../cache/recordable.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import type { SharedCachers } from '../cache/shared/shared-cachers.ts'
@@ -207,7 +208,7 @@ async function forwardAndRecord(
   const { forward, recorder } = parts
   const plan = recorder.plan(exchange)
   if (plan === undefined) return forward(exchange, options)
-  const record = (wanted: RecordingPlan, reply: BytesReply): Promise<Reply> =>
+  const record = (wanted: Recordable, reply: BytesReply): Promise<Reply> =>
     recorder.record(wanted, withProvenIdentity(exchange), reply)
   const readable = { ...exchange, headers: withReadableEncodings(exchange.headers) }
   return record(plan, await forward(readable, options))

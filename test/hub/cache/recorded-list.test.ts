@@ -29,20 +29,19 @@ function staged(): Replacement & { readonly dropped: () => boolean } {
 }
 
 const pods = keyOf('/api/v1/pods')
-const baseline = { storedVersion: undefined, isConsistent: true }
 
 void t.test('a continue token leads to its staged list, once', async (t) => {
   const pages = new PagedLists()
   const replacement = staged()
-  pages.put(pods, 'next', { replacement, baseline })
-  t.equal(pages.take(pods, 'next')?.replacement, replacement)
+  pages.put(pods, 'next', replacement)
+  t.equal(pages.take(pods, 'next'), replacement)
   t.equal(pages.take(pods, 'next'), undefined)
   t.notOk(replacement.dropped())
 })
 
 void t.test('a token of another collection leads to no list', async (t) => {
   const pages = new PagedLists()
-  pages.put(pods, 'next', { replacement: staged(), baseline })
+  pages.put(pods, 'next', staged())
   const others = [
     keyOf('/api/v1/services'),
     keyOf('/api/v1/namespaces/default/pods'),
@@ -61,17 +60,16 @@ void t.test('a token of another collection leads to no list', async (t) => {
 void t.test('a staged list that a repeated page replaces is dropped', async (t) => {
   const pages = new PagedLists()
   const [first, second] = [staged(), staged()]
-  pages.put(pods, 'next', { replacement: first, baseline })
-  pages.put(pods, 'next', { replacement: second, baseline })
+  pages.put(pods, 'next', first)
+  pages.put(pods, 'next', second)
   t.ok(first.dropped())
-  t.equal(pages.take(pods, 'next')?.replacement, second)
+  t.equal(pages.take(pods, 'next'), second)
 })
 
 void t.test('at most 64 lists wait for a page, and the oldest is dropped', async (t) => {
   const pages = new PagedLists()
   const waiting = Array.from({ length: 70 }, staged)
-  for (const [i, replacement] of waiting.entries())
-    pages.put(pods, `next-${i}`, { replacement, baseline })
+  for (const [i, replacement] of waiting.entries()) pages.put(pods, `next-${i}`, replacement)
   t.strictSame(
     waiting.map((each) => each.dropped()),
     waiting.map((_, i) => i < 70 - 64),
@@ -83,11 +81,10 @@ void t.test('a caller that begins many lists evicts only its own', async (t) => 
   const identity = 'token:x' as typeof pods.partition.identity
   const ofOther = { ...pods, partition: { ...pods.partition, identity } }
   const replacement = staged()
-  pages.put(ofOther, 'next', { replacement, baseline })
+  pages.put(ofOther, 'next', replacement)
   const waiting = Array.from({ length: 70 }, staged)
-  for (const [i, replacement] of waiting.entries())
-    pages.put(pods, `next-${i}`, { replacement, baseline })
-  t.equal(pages.take(ofOther, 'next')?.replacement, replacement)
+  for (const [i, replacement] of waiting.entries()) pages.put(pods, `next-${i}`, replacement)
+  t.equal(pages.take(ofOther, 'next'), replacement)
   t.equal(waiting.filter((each) => each.dropped()).length, 7)
 })
 
@@ -96,9 +93,9 @@ void t.test('a list whose next page is not requested is dropped', async (t) => {
   t.teardown(() => mock.timers.reset())
   const pages = new PagedLists()
   const [old, young] = [staged(), staged()]
-  pages.put(pods, 'old', { replacement: old, baseline })
+  pages.put(pods, 'old', old)
   mock.timers.tick(5 * 60_000 - 1)
-  pages.put(pods, 'young', { replacement: young, baseline })
+  pages.put(pods, 'young', young)
   t.notOk(old.dropped())
   mock.timers.tick(1)
   t.ok(old.dropped())

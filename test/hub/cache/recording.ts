@@ -40,7 +40,7 @@ export const page = (
     items: Object.entries(versions).map(([name, version]) => metadata(name, version)),
   })
 
-export const singlePod = (name: string, version: number): string =>
+const singlePod = (name: string, version: number): string =>
   JSON.stringify({ kind: 'Pod', apiVersion: 'v1', ...metadata(name, version) })
 
 export const event = (type: string, name: string, version: number): string =>

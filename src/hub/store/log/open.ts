@@ -108,7 +108,7 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
   const { directory, sealingKey, report, maxBytes = Infinity } = options
   const folder = new LogFolder(directory)
   const progress = new ListsInProgress((identity) => quotaOf(identity, maxBytes))
-  const state = new State(progress)
+  const state = new State()
   const seal = new Seal(sealingKey)
   const recovered = isReadOnly ? recover(folder, state) : recoveredOrAside(folder, state, report)
   const sealedWith = seal.fingerprint()
@@ -150,7 +150,6 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
     maxBytes,
     referencedObjects: () => options.referencedObjects?.(store),
     onEvicted: options.onEvicted ?? nothing,
-    onGone: (of) => progress.interrupt(of, 'the collection was evicted'),
     onFailed: (cause) => reportMaintenance(report, cause),
   })
   const bodies = new Bodies(seal, (scope, held) => {

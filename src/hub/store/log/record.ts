@@ -40,9 +40,7 @@ export interface ListRecord {
   readonly kind: 'list'
   readonly collection: CollectionAddress
   readonly gvk: GVK
-  /** Of the collection: of the list, or of newer events that it lacks. */
   readonly version: string
-  readonly listed: string
   readonly extra: string
   readonly confirmedAt: number
   readonly removed: readonly NamePair[]

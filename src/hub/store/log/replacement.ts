@@ -10,8 +10,7 @@ import { isSame, markOf, type Held } from './held.ts'
 import { isRecent } from './recent.ts'
 import type { NamePair, ObjectMark } from './record.ts'
 import { entryBytes, type Collection } from './scope.ts'
-import type { Change, Followers, State } from './state.ts'
-import { isAtLeast, newest } from './versions.ts'
+import type { State } from './state.ts'
 import type { Composed, WritePath } from './write-path.ts'
 
 /** Bytes of bodies written in one record. */
@@ -36,16 +35,13 @@ interface Listed {
 
 /**
  * A list in progress. Bodies of objects that differ from the collection's are written as they come;
- * one small record at the end makes the list the collection. Events that are newer than the list
- * and were applied before that survive it.
+ * one small record at the end makes the list the collection, unless that is newer by then.
  */
 export class StagedReplacement implements Replacement {
   readonly #parts: ReplacementParts
   readonly #listed = new Map<string, Listed>()
   /** Bodies that were written for the list. */
   readonly #held: Body[] = []
-  readonly meanwhile = new Map<string, Change>()
-  replacedAt = ''
   failure: StoreFailure | undefined
   #stagedBytes = 0
   #over = false
@@ -163,27 +159,19 @@ export class StagedReplacement implements Replacement {
   }
 
   /**
-   * The record after which the collection holds the list, and newer changes; `undefined`: it does
-   * already, or a newer list has come. Called when all earlier writes have changed the state.
+   * The record after which the collection holds the list; `undefined`: it does already, or it is
+   * newer, by a watch or another list, or since an API server lags. Called when all earlier writes
+   * have changed the state.
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.failure) throw this.failure
-    // A newer list was stored meanwhile, and replaces this one.
-    if (isNewer(this.replacedAt, head.resourceVersion)) return undefined
     const { address, path } = this.#parts
     const before = this.#collection
     const isWhole = before?.isWhole === true && !path.missed.has(textOf(address))
-    const newer = this.#newer(head)
-    if (!isWhole && newer.size > 0)
-      throw new StoreFailure(
-        'events newer than the list came before it was stored, and were not kept',
-      )
-    let version: string = head.resourceVersion
-    for (const change of newer.values()) version = newest(version, change.version)
+    if (isWhole && isNewer(before.version, head.resourceVersion)) return undefined
     const objects: ObjectMark[] = []
     const placed: Body[] = []
     for (const [key, { mark, stored, body }] of this.#listed) {
-      if (newer.has(key)) continue
       if (body) {
         objects.push(mark)
         placed.push(body)
@@ -192,15 +180,11 @@ export class StagedReplacement implements Replacement {
     }
     const removed: NamePair[] = []
     for (const [key, { namespace, name }] of before?.members ?? [])
-      if (!this.#listed.has(key) && !newer.has(key)) removed.push([namespace, name])
+      if (!this.#listed.has(key)) removed.push([namespace, name])
     const confirmedAt = now()
-    const { gvk, extra, resourceVersion: listed } = head
+    const { gvk, extra, resourceVersion: version } = head
     const isSameList = before !== undefined && isWhole && objects.length + removed.length === 0
-    if (
-      isSameList &&
-      isSameHead(before, { ...head, resourceVersion: version }) &&
-      !before.hasDamage
-    ) {
+    if (isSameList && isSameHead(before, head) && !before.hasDamage) {
       before.seenAt = confirmedAt
       if (isRecent(before.confirmedAt)) return undefined
     }
@@ -210,7 +194,6 @@ export class StagedReplacement implements Replacement {
         collection: address,
         gvk,
         version,
-        listed,
         extra,
         confirmedAt,
         removed,
@@ -220,18 +203,6 @@ export class StagedReplacement implements Replacement {
       },
       placed,
     }
-  }
-
-  /** Changes by events and other lists that are newer than this list. */
-  #newer(head: CollectionHead): ReadonlyMap<string, Change> {
-    return new Map(
-      [...this.meanwhile].filter(([key, { version, isDeleted }]) => {
-        const listed = this.#listed.get(key)
-        return listed
-          ? !isNewer(listed.mark[3], version)
-          : !isDeleted && !isAtLeast(head.resourceVersion, version)
-      }),
-    )
   }
 }
 
@@ -256,20 +227,11 @@ const isSameHead = (before: Collection, next: CollectionHead): boolean =>
   before.gvk.version === next.gvk.version &&
   before.gvk.group === next.gvk.group
 
-function isOf(
-  address: CollectionAddress,
-  of: CollectionAddress | { readonly identity: string } | 'all',
-): boolean {
-  if (of === 'all') return true
-  return 'identity' in of ? address.scope[0] === of.identity : textOf(address) === textOf(of)
-}
-
 /**
- * The lists in progress: what changes their collections meanwhile, and the bytes staged for each
- * identity. What is staged cannot be evicted, and a caller that reads many lists slowly must not
- * fill the store with it.
+ * The lists in progress, and the bytes staged for each identity. What is staged cannot be evicted,
+ * and a caller that reads many lists slowly must not fill the store with it.
  */
-export class ListsInProgress implements Followers {
+export class ListsInProgress {
   readonly #mostStaged: (identity: string) => number
   readonly #lists = new Map<string, Set<StagedReplacement>>()
   readonly #staged = new Map<string, number>()
@@ -305,19 +267,11 @@ export class ListsInProgress implements Followers {
     this.#staged.set(identity, staged)
   }
 
-  /** Lists of a collection, or an identity, or all, cannot be committed any more. */
-  interrupt(of: CollectionAddress | { readonly identity: string } | 'all', why: string): void {
-    for (const lists of this.#lists.values())
-      for (const list of lists) if (isOf(list.address, of)) list.failure ??= new StoreFailure(why)
-  }
-
-  changed(of: CollectionAddress, change: Change): void {
-    if (this.#lists.size === 0) return
-    for (const list of this.#lists.get(textOf(of)) ?? []) list.meanwhile.set(change.key, change)
-  }
-
-  replacedAt(of: CollectionAddress, version: string): void {
-    for (const list of this.#lists.get(textOf(of)) ?? [])
-      list.replacedAt = newest(list.replacedAt, version)
+  /** Lists of a collection, or all, cannot be committed any more. */
+  interrupt(of: CollectionAddress | 'all', why: string): void {
+    const interrupted =
+      of === 'all' ? this.#lists.values() : [this.#lists.get(textOf(of)) ?? new Set()]
+    for (const lists of interrupted)
+      for (const list of lists) list.failure ??= new StoreFailure(why)
   }
 }

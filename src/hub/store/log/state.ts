@@ -17,18 +17,6 @@ import { restoreScope } from './snapshot.ts'
 import * as tombstones from './tombstones.ts'
 import { isAtLeast, isPast, mayFollow, newest, nextVersion } from './versions.ts'
 
-/** Lists in progress follow what changes their collections. */
-export interface Followers {
-  changed(of: CollectionAddress, change: Change): void
-  replacedAt(of: CollectionAddress, version: string): void
-}
-
-export interface Change {
-  readonly key: string
-  readonly version: string
-  readonly isDeleted: boolean
-}
-
 export const documentKey = (of: records.DocumentMark): string => JSON.stringify(of)
 
 /**
@@ -40,11 +28,6 @@ export class State {
   readonly documents = new Map<string, HeldDocument>()
   /** Of the next body. */
   nextSerial = 1
-  readonly #followers: Followers | undefined
-
-  constructor(followers?: Followers) {
-    this.#followers = followers
-  }
 
   scope(key: ScopeKey): Scope | undefined {
     return this.scopes.get(textOfScope(key))
@@ -165,9 +148,6 @@ export class State {
         versions.push(held.version)
       }
       const isDeleted = type === 'DELETED'
-      // One that a collection has already says nothing new to its list in progress.
-      if (takes || !found?.isWhole)
-        this.#followers?.changed(of.collection, { key, version: held.version, isDeleted })
       if (!scope) continue
       const into = takes ? collection : undefined
       if (isDeleted) deleted(scope, of.collection, held, into)
@@ -189,7 +169,7 @@ export class State {
   }
 
   #list(of: records.ListRecord, bodies: readonly Body[]): void {
-    const { collection: address, version, listed } = of
+    const { collection: address, version } = of
     const scope = this.#begun(address.scope)
     const text = textInScope(address)
     const before = scope.collections.get(text)
@@ -199,8 +179,8 @@ export class State {
       const key = nameKey({ namespace, name })
       const member = collection.members.get(key)
       collection.remove(key)
-      removeRecord(scope, key, listed)
-      if (member && isSelective(address) && isAtLeast(listed, member.version))
+      removeRecord(scope, key, version)
+      if (member && isSelective(address) && isAtLeast(version, member.version))
         tombstones.unselect(scope, key, nextVersion(member.version))
       tombstones.unhold(scope, key)
     }
@@ -209,9 +189,8 @@ export class State {
       if (body) collection.set(heldOf(mark, body))
     }
     tombstones.listed(scope, collection, version)
-    if (before && isNewer(before.version, version)) tombstones.resetVersions(scope)
     const isSame = before?.isWhole === true && of.removed.length === 0 && of.objects.length === 0
-    if (!isSame || !isAtLeast(version, before.version)) collection.log.restart(version)
+    if (!isSame) collection.log.restart(version)
     else if (version !== before.version) collection.log.unchanged(before.version, version)
     collection.gvk = of.gvk
     collection.version = version
@@ -219,19 +198,6 @@ export class State {
     collection.confirmedAt = collection.seenAt = of.confirmedAt
     collection.isWhole = collection.members.size === of.size
     collection.hasDamage = false
-    this.#followers?.replacedAt(address, version)
-    for (const [namespace, name, , at] of of.objects)
-      this.#followers?.changed(address, {
-        key: nameKey({ namespace, name }),
-        version: at,
-        isDeleted: false,
-      })
-    for (const [namespace, name] of of.removed)
-      this.#followers?.changed(address, {
-        key: nameKey({ namespace, name }),
-        version,
-        isDeleted: true,
-      })
   }
 
   #put(of: records.PutRecord, [body]: readonly Body[]): void {

@@ -46,14 +46,6 @@ export function listed(scope: Scope, { address, members }: Collection, version: 
   }
 }
 
-/**
- * A restored cluster counts versions again from an older one: states that were out of date may be
- * valid.
- */
-export function resetVersions({ tombstones }: Scope): void {
-  for (const [key, below] of tombstones) if (below !== '') tombstones.delete(key)
-}
-
 /** A collection does not hold the object any more. */
 export function unhold(scope: Scope, key: string): void {
   if (scope.tombstones.has(key) && !scope.holds(key)) scope.tombstones.delete(key)

@@ -1,7 +1,6 @@
 import { elapsed } from '../../../base/clock.ts'
 import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
 import { qualifiedName, type NamedObject } from '../named-object.ts'
-import type { CollectionAddress } from './address.ts'
 import { compact, type CompactionParts } from './compaction.ts'
 import { leastRecent, unreferenced, type Evicted, type EvictedKind } from './eviction.ts'
 import { scopeOfRecord, type LogRecord } from './record.ts'
@@ -45,8 +44,6 @@ export interface UpkeepParts extends CompactionParts {
   /** The objects that the node's pods refer to; `undefined`: not known. */
   readonly referencedObjects: () => readonly NamedObject[] | undefined
   readonly onEvicted: OnEvicted
-  /** The collection was evicted. */
-  readonly onGone: (of: CollectionAddress) => void
   readonly onFailed: (cause: unknown) => void
 }
 
@@ -171,7 +168,7 @@ export class Upkeep {
   }
 
   async #evictAll(kind: EvictedKind, next: () => Evicted | undefined, of?: string): Promise<void> {
-    const { path, onEvicted, onGone } = this.#parts
+    const { path, onEvicted } = this.#parts
     let count = 0
     for (let isMore = true; isMore;) {
       isMore = await path.push({
@@ -179,7 +176,6 @@ export class Upkeep {
         bytes: 0,
         compose: () => {
           const evicted = next()
-          for (const each of evicted?.record.collections ?? []) onGone(each)
           count += evicted?.count ?? 0
           return evicted && { record: evicted.record }
         },
