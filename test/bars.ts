@@ -16,11 +16,11 @@ export interface Bars {
 
 /** As far as the pages are; they only go down. */
 const bars: Bars = {
-  pages: 52,
-  words: 47_000,
+  pages: 49,
+  words: 45_200,
   readmeWords: 900,
   readmeLinks: 20,
-  longCells: 56,
+  longCells: 40,
 }
 
 const cellCharacters = 200

@@ -26,7 +26,7 @@ const linesIn = (page: string): DocumentedLine[] =>
   )
 
 /** Commands in the text of runbooks, whose sections are too short for code blocks. */
-const runbooks = /^docs\/alerts[\w-]*\.md$/
+const runbooks = /^docs\/alerts\.md$/
 
 const linesInText = (page: string): DocumentedLine[] =>
   runbooks.test(page)

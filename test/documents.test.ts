@@ -19,13 +19,19 @@ import {
 import { readConfig } from '../src/config/config.ts'
 import { readNodeFile } from './kit/node-files.ts'
 import { documentedCommands, namedCommands } from './documented-commands.ts'
-import { rowsUnder, tables } from './tables.ts'
+import { listIn, lists, rowsUnder, tables } from './tables.ts'
 
 const read = (path: string) => readFileSync(path, 'utf8')
 
 for (const { file, heading, rows } of tables) {
   void t.test(`${file}, ${heading}: a row for each there is, and no other`, async (t) => {
     t.strictSame(rowsUnder(read(file), heading), rows(), 'node test/write-tables.ts mends it')
+  })
+}
+
+for (const { file, name, lines } of lists) {
+  void t.test(`${file}, ${name}: an item for each there is, and no other`, async (t) => {
+    t.equal(listIn(read(file), name), lines().join('\n'), 'node test/write-tables.ts mends it')
   })
 }
 

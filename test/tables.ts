@@ -5,7 +5,7 @@ import { readRecord } from '../bench/host-network/record.ts'
 import { armsBy, cellsOf, costsOf } from '../bench/host-network/table.ts'
 import { liveMark, notYet } from '../src/cli/flag-help.ts'
 import { checkOptions, clusterOptions, exitPlanOptions } from '../src/config/cluster-options.ts'
-import { defaultOf, type OptionTable } from '../src/config/option.ts'
+import { defaultOf, groups, isAcceptedOnly, type OptionTable } from '../src/config/option.ts'
 import { options } from '../src/config/options.ts'
 import { clusterMetricTable } from '../src/metrics/cluster-table.ts'
 import { rules } from '../src/node/lint/rules.ts'
@@ -27,36 +27,6 @@ export const tables: readonly DocumentTable[] = [
     heading: '## What it costs',
     rows: () => footprintRows(readResults('bench/results.json')),
   },
-  { file: 'docs/flags.md', heading: '## Of the hub', rows: () => flagRows() },
-  { file: 'docs/flags.md', heading: '## Of yurthub alone', rows: () => acceptedRows('yurthub') },
-  {
-    file: 'docs/flags.md',
-    heading: '## Of earlier releases',
-    rows: () => acceptedRows('earlier releases'),
-  },
-  { file: 'docs/metrics.md', heading: '## Of the hub', rows: () => metricRows('nodehub_') },
-  { file: 'docs/metrics.md', heading: '## Of yurthub', rows: () => metricRows('node_yurthub_') },
-  {
-    file: 'docs/cluster-reference.md',
-    heading: '## Flags',
-    rows: () => flagRows(clusterOptions),
-  },
-  {
-    file: 'docs/cluster-reference.md',
-    heading: '## Flags of nodehub cluster check',
-    rows: () => flagRows(checkOptions),
-  },
-  {
-    file: 'docs/leave-propagation.md',
-    heading: '## Flags',
-    rows: () => flagRows(exitPlanOptions),
-  },
-  {
-    file: 'docs/cluster-reference.md',
-    heading: '## Metrics',
-    rows: () => metricRows('nodehub_cluster_', clusterMetricTable),
-  },
-  { file: 'docs/lint-rules.md', heading: '## Rules', rows: () => ruleRows() },
   {
     file: 'docs/design/host-network-comparison.md',
     heading: '## Nodes without a pod network',
@@ -74,42 +44,112 @@ export const tables: readonly DocumentTable[] = [
   },
 ]
 
-/** Flag, default, meaning; none of those that are only accepted. */
-const flagRows = (table: OptionTable = options): string[][] =>
-  Object.entries(table)
-    .filter(([, { group }]) => !group.startsWith('Accepted'))
-    .map(([name, option]) => [
-      quoted(`--${name}`),
-      cell(defaultOf(option)),
-      cell(`${option.help}${option.live ? liveMark : ''}${notYet(option)}`),
-    ])
+/** A list that is made of code, between `<!-- generated: NAME -->` and `<!-- end -->`. */
+interface DocumentList {
+  readonly file: string
+  readonly name: string
+  readonly lines: () => string[]
+}
 
-/** Those that are only accepted. */
-const acceptedRows = (from: 'yurthub' | 'earlier releases'): string[][] =>
+/** Every list that is made of code; `test/write-tables.ts` writes them. */
+export const lists: readonly DocumentList[] = [
+  { file: 'docs/configuration.md', name: 'flags', lines: () => groupedFlags(options) },
+  { file: 'docs/configuration.md', name: 'of yurthub', lines: () => acceptedFlags('yurthub') },
+  {
+    file: 'docs/configuration.md',
+    name: 'of earlier releases',
+    lines: () => acceptedFlags('earlier releases'),
+  },
+  { file: 'docs/cli.md', name: 'cluster', lines: () => groupedFlags(clusterOptions) },
+  { file: 'docs/cli.md', name: 'cluster check', lines: () => flagLines(checkOptions) },
+  { file: 'docs/cli.md', name: 'cluster exit-plan', lines: () => ownFlags(exitPlanOptions) },
+  { file: 'docs/cli.md', name: 'rules', lines: () => ruleLines() },
+  { file: 'docs/metrics.md', name: 'nodehub', lines: () => metricLines('nodehub_') },
+  { file: 'docs/metrics.md', name: 'yurthub', lines: () => metricLines('node_yurthub_') },
+  {
+    file: 'docs/metrics.md',
+    name: 'cluster',
+    lines: () => metricLines('nodehub_cluster_', clusterMetricTable),
+  },
+]
+
+/** Flag, default, meaning. */
+const flagLines = (table: OptionTable): string[] =>
+  Object.entries(table).map(([name, option]) => {
+    const usual = defaultOf(option)
+    const shown = usual === '' ? '' : ` (${inText(usual)})`
+    return `- \`--${name}\`${shown}: ${inText(option.help)}${option.live ? liveMark : ''}${inText(notYet(option))}`
+  })
+
+/** Those of the command, by their groups; none of those that are only accepted. */
+const groupedFlags = (table: OptionTable): string[] =>
+  groups
+    .filter((group) => !isAcceptedOnly(group))
+    .map((group) => ({
+      group,
+      lines: flagLines(
+        Object.fromEntries(Object.entries(table).filter(([, option]) => option.group === group)),
+      ),
+    }))
+    .filter(({ lines }) => lines.length > 0)
+    .flatMap(({ group, lines }, i) => [...(i > 0 ? [''] : []), `### ${group}`, '', ...lines])
+
+/** Those that `nodehub cluster check` does not have, too. */
+const ownFlags = (table: OptionTable): string[] =>
+  flagLines(
+    Object.fromEntries(
+      Object.entries(table).filter(([name]) => !Object.hasOwn(checkOptions, name)),
+    ),
+  )
+
+/** The names of those that are only accepted. */
+const acceptedFlags = (from: 'yurthub' | 'earlier releases'): string[] => [
   Object.entries(options)
     .filter(([, { group }]) => group.startsWith(`Accepted from ${from}`))
-    .map(([name, option]) => [quoted(`--${name}`), cell(defaultOf(option)), cell(option.help)])
+    .map(([name]) => quoted(`--${name}`))
+    .join(', '),
+]
 
 /** Name, type, labels, meaning. */
-const metricRows = (
+const metricLines = (
   prefix: string,
   table: Readonly<Record<string, MetricRow>> = metricTable,
-): string[][] =>
+): string[] =>
   Object.values(table)
     .filter(({ name }) => name.startsWith(prefix))
-    .map(({ name, type, labels, help }) => [quoted(name), type, labels.map(quoted).join(' '), help])
+    .map(
+      ({ name, type, labels, help }) =>
+        `- ${quoted(name)} (${[type, ...labels.map(quoted)].join(', ')}): ${inText(help)}`,
+    )
 
-/** Id, usual level, what is found, why it matters. */
-const ruleRows = (): string[][] =>
-  rules.map(({ id, level, title, reason, document }) => [
-    quoted(id),
-    level,
-    cell(title),
-    `${cell(reason)} [Source](${document})`,
-  ])
+/** Id, usual level, what is found, with its source. */
+const ruleLines = (): string[] =>
+  rules.map(
+    ({ id, level, title, document }) =>
+      `- ${quoted(id)} (${level}): ${inText(title)}. [Source](${document})`,
+  )
 
 /** What Markdown would take for something else. */
-const cell = (text: string): string => text.replaceAll(/[*|<]/g, String.raw`\$&`)
+const inText = (text: string): string => text.replaceAll(/[*<]/g, String.raw`\$&`)
+
+const marksOf = (name: string): [start: string, end: string] => [
+  `<!-- generated: ${name} -->\n`,
+  '\n<!-- end -->',
+]
+
+/** The list of this name on a page. */
+export function listIn(page: string, name: string): string {
+  const [start, end] = marksOf(name)
+  const [, after] = page.split(start, 2)
+  if (after === undefined) throw new Error(`there is no list ${name}`)
+  return after.slice(0, after.indexOf(end))
+}
+
+/** `page` with these lines as the list of this name. */
+export function withList(page: string, name: string, lines: readonly string[]): string {
+  const [start, end] = marksOf(name)
+  return page.replace(start + listIn(page, name) + end, () => start + lines.join('\n') + end)
+}
 
 /**
  * Where in a document's lines the rows of the first table under the heading stand: from one line to

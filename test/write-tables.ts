@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { picturesOf, readRecord } from '../bench/host-network/record.ts'
 import { withSentences } from '../bench/host-network/sentences.ts'
-import { rowLines, tables } from './tables.ts'
+import { lists, rowLines, tables, withList } from './tables.ts'
 
 for (const { file, heading, rows } of tables) {
   const lines = readFileSync(file, 'utf8').split('\n')
@@ -13,6 +13,9 @@ for (const { file, heading, rows } of tables) {
   lines.splice(from, to - from, ...rows().map((cells) => `| ${cells.join(' | ')} |`))
   writeFileSync(file, lines.join('\n'))
 }
+
+for (const { file, name, lines } of lists)
+  writeFileSync(file, withList(readFileSync(file, 'utf8'), name, lines()))
 
 const comparison = 'docs/design/host-network-comparison.md'
 writeFileSync(comparison, withSentences(readFileSync(comparison, 'utf8'), readRecord()))

@@ -57,7 +57,7 @@ Says what the guidance for host-network pools finds in manifests: pods, template
 NodePools, namespaces, the kubelet's environment file, CNI configurations; YAML or JSON, several
 documents, lists, - for standard input. NodePools and Namespaces among the files say what kind a
 pool is and what a namespace allows. Of two files with one object the first is what is in the
-cluster. docs/lint-rules.md has every rule.
+cluster. docs/cli.md has every rule.
 
 Exit codes: 0, nothing to put right; 1, there are errors, or too many warnings; 2, not understood,
 or a file that cannot be read.

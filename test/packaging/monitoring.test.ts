@@ -117,7 +117,7 @@ void t.test('every metric that a document names exists', async (t) => {
 })
 
 void t.test('every alert names its section on a page, and no other is there', async (t) => {
-  const sections = ['docs/alerts.md', 'docs/alerts-of-the-fleet.md'].flatMap((page) =>
+  const sections = ['docs/alerts.md'].flatMap((page) =>
     [...read(page).matchAll(/^##+ (Nodehub\w+)\n\n(?=\S)/gm)].map(([, name = '']) => [
       name,
       `${page}#${name.toLowerCase()}`,

@@ -20,7 +20,7 @@ import { hostPortDiffers, reservedPort, samePortTwice, undeclaredPort } from './
 import { morePodsThanNodes, rolloutStalls } from './rules/replicas.ts'
 import { hostNetworkChanged } from './rules/unchangeable.ts'
 
-/** Every rule, in the order of the table in docs/lint-rules.md. */
+/** Every rule, in the order of the table in docs/cli.md. */
 export const rules: readonly Rule[] = [
   noPodNetwork,
   clusterDnsOnHostNetwork,

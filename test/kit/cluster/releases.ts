@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { findBinaries } from './binaries.ts'
 
 /**
- * The Kubernetes versions that nodehub supports; docs/kubernetes-versions.md has what each can do.
+ * The Kubernetes versions that nodehub supports; docs/compatibility.md has what each can do.
  */
 const supportedMinors = ['1.31', '1.32', '1.33', '1.34', '1.35', '1.36'] as const
 
