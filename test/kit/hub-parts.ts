@@ -164,7 +164,6 @@ export async function startHubParts(
         connectivity: {
           online: () => cloud.online,
           changed: () => cloud.onlineChanged,
-          since: () => cloud.since,
         },
         leastMs: 1_800_000,
         bounds: { groups: 1_000, bytes: 1024 ** 2 },
@@ -185,7 +184,6 @@ export async function startHubParts(
       connectivity: () => ({
         online: () => cloud.online,
         changed: () => cloud.onlineChanged,
-        since: () => cloud.since,
       }),
       leastMs: 1_800_000,
       bounds: { groups: 1_000, bytes: 1024 ** 2 },

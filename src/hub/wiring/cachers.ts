@@ -51,6 +51,5 @@ const linkOf = (cloud: Cloud, credential: Credential): Connectivity => {
     online: () => (cloud.online === true ? refusal() === undefined : cloud.online),
     // A refusal also ends when no API server can be reached any more.
     changed: () => refusal() ?? cloud.onlineChanged,
-    since: () => cloud.since,
   }
 }

@@ -84,7 +84,6 @@ export const sharedCachersOf = (
     connectivity: {
       online: () => cloud.online,
       changed: () => cloud.onlineChanged,
-      since: () => cloud.since,
     },
     leastMs: config.minRequestTimeoutMs,
     bounds: {

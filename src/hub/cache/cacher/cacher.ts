@@ -1,4 +1,4 @@
-import { follow, onAbort, type AbortSignalLike } from '../../../base/abort.ts'
+import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
 import { after, elapsed, sleep, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
@@ -43,8 +43,6 @@ export interface Connectivity {
   readonly online: () => boolean | undefined
   /** Aborts when `online` changes. */
   readonly changed: () => AbortSignal
-  /** When `online` changed last, in ms since the epoch. */
-  readonly since: () => number
 }
 
 export interface CacherHooks {
@@ -137,9 +135,9 @@ export class Cacher implements AsyncDisposable {
     this.#parts = parts
     this.key = parts.key
     this.#client = reading
-    const { key, representation, store, upstream } = parts
+    const { key, representation, upstream } = parts
     const client = (): ReflectorClient => this.#upstreamClient()
-    this.#listerWatcher = storedListerWatcher({ key, representation, store, upstream, client })
+    this.#listerWatcher = storedListerWatcher({ key, representation, upstream, client })
     this.#scheduleIdle()
   }
 
@@ -206,26 +204,6 @@ export class Cacher implements AsyncDisposable {
     return this.#log?.after(from) !== undefined
   }
 
-  /**
-   * Whether `version` is one that the cluster has had before it was restored from a backup: a
-   * consistent read is at an earlier one. An API server would keep a watch from there open, without
-   * events until it is reached, and so does the hub where it has not stored that version itself. It
-   * is not read while the cacher is live. False where it cannot be read within `patienceMs`.
-   */
-  async precedesRestore(
-    version: string,
-    client: AbortSignalLike,
-    patienceMs: number,
-  ): Promise<boolean> {
-    const stored = this.version
-    if (this.isLive || stored === undefined || isNewer(version, stored)) return false
-    const ending = new AbortController()
-    using _client = follow(client, ending)
-    using _late = after(patienceMs, () => ending.abort())
-    const newest = this.#listerWatcher.consistentVersion(ending.signal).catch(() => undefined)
-    return isNewer(version, await newest)
-  }
-
   /** Drops the oldest events in memory until the rest takes `bytes` at most. */
   shrink(bytes: number): void {
     this.#log?.shrink(bytes)
@@ -268,13 +246,11 @@ export class Cacher implements AsyncDisposable {
     const { key, hooks } = this.#parts
     const stored = this.#listerWatcher
     const list: ListerWatcher['list'] = async (version, ending) => {
-      const isRestored = version === ''
       const before = this.#log?.version
       await stored.list(version, ending)
-      if (isRestored) this.#end('expired')
       // The store does not take the list, and the API server has forgotten what follows the log:
       // the next list may be taken, unless the store keeps a list that is as old as the log.
-      else if (this.version === undefined) this.#end('over')
+      if (this.version === undefined) this.#end('over')
       else if (this.version === before)
         throw new RequestRefused(0, 'the collection stays at its old version')
       this.#wasListed = true
@@ -299,8 +275,6 @@ export class Cacher implements AsyncDisposable {
           hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused)
         },
       },
-      // The stored state may be that of a cluster that was restored from a backup since.
-      this.confirmedAt < this.#parts.connectivity.since(),
     )
     await reflector.run(signal)
   }
@@ -368,11 +342,6 @@ export class Cacher implements AsyncDisposable {
   #resumeVersion(): string | undefined {
     const log = this.#log
     const stored = this.version
-    if (log && isNewer(log.version, stored)) {
-      // A client has listed a restored cluster before this reflector has seen it.
-      this.#end('expired')
-      return stored
-    }
     if (!log || !isNewer(stored, log.version)) return log?.version ?? stored
     const changes = this.#parts.store.changes(this.key, log.version)
     if (typeof changes === 'object') {
@@ -403,8 +372,7 @@ export class Cacher implements AsyncDisposable {
     if (stored === undefined || isNewer(version, stored)) {
       throw new RequestRefused(0, 'the store does not take its events')
     }
-    // No event that follows the log can be older. The cacher checks next whether the cluster was
-    // restored.
+    // No event that follows the log can be older.
     if (isNewer(log.version, version))
       throw new UnusableAnswer('the upstream watch sent a past version')
     this.#publish(log, events)

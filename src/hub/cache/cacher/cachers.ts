@@ -203,13 +203,8 @@ export class Cachers implements AsyncDisposable {
     const served = this.#of(request, key, representation)
     const { cacher } = served
     cacher.readAs(this.#clientOf(exchange, served.clients))
-    const before = cacher.version
     await cacher.open(patienceMs)
     if (cacher.isRefused || exchange.signal.aborted) return undefined
-    const isRestored =
-      isNewer(before, cacher.version) ||
-      (await cacher.precedesRestore(version, exchange.signal, patienceMs))
-    if (isRestored) return cacher.expired(version)
     return (
       cacher.watch({ ...this.#watchOptions(request, served), from: version }) ??
       cacher.expired(version)
@@ -258,16 +253,12 @@ export class Cachers implements AsyncDisposable {
       const isRefused = known?.isRefused && known.usesCredentialOf(reading)
       // Reflectors begin with a list or with a WatchList.
       if (isRefused || !isTrue(info.query.get('sendInitialEvents'))) return undefined
-      const [before, wanted] = [store.version(key), start.kind === 'state' && start.notOlderThan]
       const least = start.kind === 'state' ? (start.notOlderThan ?? '0') : ''
       const listed = await this.#list(exchange, key, representation, reading, least)
       const version = resourceVersion(store.committedVersion(key))
       if (listed === undefined || version === undefined || isNewer(listed, version))
         return undefined
-      if (wanted && isNewer(wanted, version)) {
-        // Only a restored cluster is older than what is stored.
-        return isNewer(before, version) ? expiredWatch(representation, tooOld(wanted)) : undefined
-      }
+      if (start.kind === 'state' && isNewer(start.notOlderThan, version)) return undefined
     }
     const served = this.#of(request, key, representation)
     if (!isCurrent) served.cacher.readAs(this.#clientOf(exchange, served.clients))
@@ -282,8 +273,8 @@ export class Cachers implements AsyncDisposable {
     reading: ReflectorClient,
     least: '' | '0' | ResourceVersion,
   ): Promise<string | undefined> {
-    const { store, upstream, hooks } = this.#parts
-    const of = { key, representation, store, upstream, client: () => reading }
+    const { upstream, hooks } = this.#parts
+    const of = { key, representation, upstream, client: () => reading }
     const ending = new AbortController()
     using _over = { [Symbol.dispose]: () => ending.abort() }
     using _client = follow(exchange.signal, ending)

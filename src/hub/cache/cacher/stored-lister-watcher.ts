@@ -1,4 +1,3 @@
-import { wholeText } from '../../../http/exchange/chunks.ts'
 import type {
   BytesReply,
   Exchange,
@@ -8,12 +7,10 @@ import type {
 } from '../../../http/exchange/exchange.ts'
 import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-request.ts'
 import type { WatchEvent } from '../../../api/codec/watch.ts'
-import { mediaType } from '../../../api/kube/media-type.ts'
-import { isNewer } from '../../../api/kube/resource-version.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
 import { RequestRefused, watchQuery, type ListerWatcher } from '../../../api/reflector/reflector.ts'
 import { askingFor, type Representation } from '../../../api/request/representation.ts'
-import type { CollectionKey, ObjectStore } from '../../store/store.ts'
+import type { CollectionKey } from '../../store/store.ts'
 import { refusalOf } from '../refusal.ts'
 
 /** The handlers that reach the API servers. */
@@ -34,17 +31,9 @@ export interface ReflectorClient extends RequestCredentials {
 interface ReflectedCollection {
   readonly key: CollectionKey
   readonly representation: Representation
-  readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
   /** Called for each request: the newest credential counts. */
   readonly client: () => ReflectorClient
-}
-
-/** Larger than any single object (etcd takes 1.5 MiB). */
-const peekBytes = 4 * 1024 * 1024
-
-interface ListMeta {
-  readonly metadata?: { readonly resourceVersion?: string }
 }
 
 interface StoredListerWatcher extends Omit<ListerWatcher, 'list'> {
@@ -53,16 +42,11 @@ interface StoredListerWatcher extends Omit<ListerWatcher, 'list'> {
     resourceVersion: Parameters<ListerWatcher['list']>[0],
     signal: AbortSignal,
   ) => Promise<string>
-  /**
-   * The version of a consistent read of one object, which no lagging API server answers from its
-   * watch cache. Rejects where it is refused.
-   */
-  readonly consistentVersion: (signal: AbortSignal) => Promise<string | undefined>
 }
 
 /** Reads a collection into the store. */
 export function storedListerWatcher(of: ReflectedCollection): StoredListerWatcher {
-  const { key, representation, store, upstream } = of
+  const { key, representation, upstream } = of
   const url = (query: Record<string, string>): string => {
     const { labelSelector, fieldSelector } = key
     const parameters = new URLSearchParams({
@@ -90,13 +74,6 @@ export function storedListerWatcher(of: ReflectedCollection): StoredListerWatche
       }),
     )
   }
-  const consistentVersion = async (signal: AbortSignal): Promise<string | undefined> => {
-    const request = { method: 'GET', ...of.client(), accept: mediaType('json'), signal } as const
-    const reply = await upstream.unrecorded(ownRequest({ ...request, url: url({ limit: '1' }) }))
-    if (reply.status !== 200) throw refusalOf(reply)
-    const { metadata } = JSON.parse(await wholeText(reply.source, peekBytes)) as ListMeta
-    return metadata?.resourceVersion
-  }
   return {
     list: async (resourceVersion, signal) => {
       const reply = await ask('list', resourceVersion === '' ? {} : { resourceVersion }, signal)
@@ -110,8 +87,6 @@ export function storedListerWatcher(of: ReflectedCollection): StoredListerWatche
       if (reply.kind !== 'watch') throw refusalOf(reply)
       return eventsIn(representation, reply)
     },
-    isRestored: async (signal) => isNewer(store.version(key), await consistentVersion(signal)),
-    consistentVersion,
   }
 }
 

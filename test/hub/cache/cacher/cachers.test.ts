@@ -86,7 +86,6 @@ const cachersOf = (
     connectivity: () => ({
       online: () => recovered.aborted,
       changed: () => (recovered.aborted ? new AbortController().signal : recovered),
-      since: () => 0,
     }),
     leastMs,
     bounds: { groups: 100, bytes: 1024 ** 2 },
