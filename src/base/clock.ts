@@ -21,21 +21,7 @@ export function latest(...times: readonly number[]): number {
 export const elapsed = (): number => performance.now()
 
 /** Calls `act` once after `ms`; disposing cancels it. Does not keep the process alive. */
-export function after(ms: number, act: () => void): Disposable {
-  return new Timer(setTimeout(act, ms).unref())
-}
-
-class Timer implements Disposable {
-  readonly #timer: NodeJS.Timeout
-
-  constructor(timer: NodeJS.Timeout) {
-    this.#timer = timer
-  }
-
-  [Symbol.dispose](): void {
-    clearTimeout(this.#timer)
-  }
-}
+export const after = (ms: number, act: () => void): Disposable => setTimeout(act, ms).unref()
 
 /** The number of intervals of a wait in waking time. */
 const parts = 4

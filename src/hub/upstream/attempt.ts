@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici'
 import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
-import { after } from '../../base/clock.ts'
+import { after, elapsed } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
-import type { BytesReply, Credential, Exchange } from '../../http/exchange/exchange.ts'
+import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import { NotConnected, StreamRefused } from '../../http/client/wire-error.ts'
 import { isLongRunning, isObjectRead, isRelayed, isWatch } from '../../api/request/request-info.ts'
@@ -22,11 +22,17 @@ export class NoAnswer extends Error {
   }
 }
 
+/** An upstream answered neither a request nor a probe. */
+export class Unresponsive extends Error {
+  readonly code = 'UNRESPONSIVE'
+  constructor(origin: string) {
+    super(`${origin} answers neither the request nor a probe`)
+  }
+}
+
 /** The request as the hub sends it upstream. */
-interface Outgoing {
+export interface Outgoing {
   readonly exchange: Exchange
-  readonly credential: Credential
-  readonly url: string
   readonly headers: HeaderList
   /**
    * Whether the request may be sent twice. If so, its answer is held until it is whole, for at most
@@ -35,6 +41,8 @@ interface Outgoing {
    * failures.
    */
   readonly repeatable: boolean
+  /** Whether it is of no use to wait longer for the answer. It does not reject. */
+  readonly isInVain: () => Promise<boolean>
 }
 
 /** The head of an upstream's answer, and its body to come. */
@@ -53,29 +61,38 @@ const heldBytes = 64 * 1024
  */
 const heldMs = { objects: 10_000, other: 250 }
 
+/** After so long without an answer to a request its upstream is probed. */
+const unansweredMs = 1_000
+
+/** How long that probe may take before the request is given up. */
+const probeTimeoutMs = 800
+
 /**
  * Sends the request to one upstream and resolves with the head of its answer, whatever its code.
- * Rejects with `NoAnswer` where no answer comes, or where `giveUp` aborts before one does; a
- * request that is not repeatable is given up only while it has not been sent. After the head
- * `giveUp` has no effect. The sink fails when the client disconnects or the upstream becomes
- * unhealthy; but a watch at an upstream that was removed from the configuration ends cleanly.
+ * Rejects with `NoAnswer` where no answer comes. The sink fails when the client disconnects or the
+ * upstream becomes unhealthy; but a watch at an upstream that was removed from the configuration
+ * ends cleanly.
+ *
+ * A slow answer is no failure; but after each second without one the upstream is probed on a fresh
+ * connection. Where that probe has no answer either, all requests that wait for this upstream and
+ * may be repeated, or were not sent yet, are given up at once; for later requests it is probed
+ * without the wait of a second. So is such a request that waits in vain.
  */
 export function attempt(
   outgoing: Outgoing,
   upstream: Upstream,
   connections: Connections,
-  giveUp?: AbortSignalLike,
 ): Promise<UpstreamReply> {
   return new Promise((resolve, reject) => {
-    const { exchange, credential, url, headers } = outgoing
-    const handler = new Attempt(outgoing, upstream, giveUp, resolve, reject)
+    const { exchange, headers } = outgoing
+    const handler = new Attempt(outgoing, upstream, resolve, reject)
     try {
       connections.dispatch(
-        credential,
+        exchange.credential,
         upstream.origin,
         {
           method: exchange.method,
-          path: url,
+          path: exchange.url,
           // undici does not change it.
           headers: headers.raw as string[],
           body: exchange.content ?? (exchange.body ? attemptBody(exchange.body) : null),
@@ -114,50 +131,37 @@ const hasUnknownFraming = (headers: HeaderList): boolean =>
  * - any but answered -> failed: rejected with `NoAnswer`
  */
 class Attempt implements Dispatcher.DispatchHandler {
+  readonly #outgoing: Outgoing
   readonly #upstream: Upstream
-  readonly #repeatable: boolean
-  readonly #onSent: (() => void) | undefined
-  readonly #onReceived: (() => void) | undefined
-  readonly #lasts: boolean
-  readonly #heldMs: number
-  readonly #watch: boolean
   readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (cause: NoAnswer) => void
   #links: readonly Disposable[] = []
-  #giveUpLink: Disposable | undefined
+  readonly #unresponsive: Disposable
+  #patience: Disposable | undefined
+  /** By the clock of `elapsed`. */
+  #heldUntil = Infinity
   readonly #body = new UpstreamBody(() => this.#releaseLinks())
   #state: 'connecting' | 'sent' | 'held' | 'answered' | 'failed' = 'connecting'
   #controller: Dispatcher.DispatchController | undefined
   #reply: UpstreamReply | undefined
-  #hold: Disposable | undefined
   /** The hub ends the request. */
   #isStopped = false
-  /**
-   * The answer may come from a pod or a kubelet; that it breaks off is no fault of the API server.
-   */
-  readonly #isRelayed: boolean
 
   constructor(
-    { exchange, repeatable }: Outgoing,
+    outgoing: Outgoing,
     upstream: Upstream,
-    giveUp: AbortSignalLike | undefined,
     resolve: (reply: UpstreamReply) => void,
     reject: (cause: NoAnswer) => void,
   ) {
+    this.#outgoing = outgoing
     this.#upstream = upstream
-    this.#repeatable = repeatable
-    this.#onSent = exchange.onSent
-    this.#onReceived = exchange.onReceived
-    this.#lasts = isLongRunning(exchange.info)
-    this.#heldMs = isObjectRead(exchange.info) ? heldMs.objects : heldMs.other
-    this.#watch = isWatch(exchange.info)
-    this.#isRelayed = isRelayed(exchange.info)
     this.#resolve = resolve
     this.#reject = reject
     const stop = (signal: AbortSignalLike): Disposable =>
       onAbort(signal, () => this.#stop(signal.reason))
-    this.#giveUpLink = giveUp && onAbort(giveUp, () => this.#giveUp(giveUp.reason))
-    this.#links = [stop(exchange.signal), stop(upstream.gone)]
+    this.#unresponsive = upstream.onUnresponsive(() => this.#giveUp())
+    this.#links = [stop(outgoing.exchange.signal), stop(upstream.gone)]
+    this.#wait(upstream.unresponsive ? 0 : unansweredMs)
     // One of the signals may have aborted before.
     if (this.#state === 'failed') this.#release()
   }
@@ -172,7 +176,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#controller = controller
     if (this.#state !== 'connecting') return
     this.#state = 'sent'
-    this.#onSent?.()
+    this.#outgoing.exchange.onSent?.()
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
@@ -188,11 +192,14 @@ class Attempt implements Dispatcher.DispatchHandler {
       source: (sink) => this.#body.attach(sink, controller),
       whole: () => this.#body.whole,
     }
+    const { repeatable, exchange } = this.#outgoing
     // The Status that refuses a watch is short as well.
-    const isHeld = this.#repeatable && (status >= 400 || !this.#lasts)
+    const isHeld = repeatable && (status >= 400 || !isLongRunning(exchange.info))
     if (!isHeld) return this.#answer()
     this.#state = 'held'
-    this.#hold = after(this.#heldMs, () => this.#answer())
+    const forMs = isObjectRead(exchange.info) ? heldMs.objects : heldMs.other
+    this.#heldUntil = elapsed() + forMs
+    if (forMs < unansweredMs) this.#wait(forMs)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -203,7 +210,7 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   #received(): void {
     this.#upstream.received()
-    this.#onReceived?.()
+    this.#outgoing.exchange.onReceived?.()
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
@@ -213,7 +220,9 @@ class Attempt implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#state === 'answered') {
-      if (!this.#isStopped && !this.#body.isOver && !this.#isRelayed) this.#upstream.broken()
+      // A pod or a kubelet may have answered: that it breaks off is no fault of the API server.
+      const isOwn = !isRelayed(this.#outgoing.exchange.info)
+      if (!this.#isStopped && !this.#body.isOver && isOwn) this.#upstream.broken()
       return this.#body.fail(error)
     }
     const isProcessed = !(error instanceof NotConnected || error instanceof StreamRefused)
@@ -227,8 +236,26 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#resolve(this.#reply)
   }
 
-  #giveUp(reason: unknown): void {
-    if (this.#repeatable || this.#state === 'connecting') this.#stop(reason)
+  #wait(ms: number): void {
+    this.#patience?.[Symbol.dispose]()
+    this.#patience = after(Math.min(ms, this.#heldUntil - elapsed()), () => void this.#doubt())
+  }
+
+  async #doubt(): Promise<void> {
+    if (elapsed() >= this.#heldUntil) return this.#answer()
+    await this.#upstream.answersWithin(probeTimeoutMs)
+    if (await this.#outgoing.isInVain()) this.#giveUp()
+    if (this.#isAwaited) this.#wait(unansweredMs)
+  }
+
+  #giveUp(): void {
+    if (!this.#isAwaited) return
+    if (this.#outgoing.repeatable || this.#state === 'connecting')
+      this.#stop(new Unresponsive(this.#upstream.origin))
+  }
+
+  get #isAwaited(): boolean {
+    return this.#state !== 'answered' && this.#state !== 'failed'
   }
 
   #stop(reason: unknown): void {
@@ -236,7 +263,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     // undici does not abort a request whose connection is still being made.
     if (this.#state === 'connecting') return this.#fail(false, reason)
     if (
-      this.#watch &&
+      isWatch(this.#outgoing.exchange.info) &&
       this.#state === 'answered' &&
       reason instanceof UpstreamGone &&
       reason.removed
@@ -261,8 +288,8 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   #endPatience(): void {
-    this.#giveUpLink?.[Symbol.dispose]()
-    this.#hold?.[Symbol.dispose]()
+    this.#unresponsive[Symbol.dispose]()
+    this.#patience?.[Symbol.dispose]()
   }
 
   #releaseLinks(): void {

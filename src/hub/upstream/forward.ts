@@ -1,9 +1,8 @@
-import { LightAbort } from '../../base/abort.ts'
-import { after, elapsed } from '../../base/clock.ts'
+import { elapsed } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
 import { isFromApiServer } from '../../http/exchange/headers.ts'
-import { attempt, NoAnswer, type UpstreamReply } from './attempt.ts'
+import { attempt, NoAnswer, Unresponsive, type Outgoing, type UpstreamReply } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
 import { isRelayed } from '../../api/request/request-info.ts'
 import { isDraining } from './draining.ts'
@@ -54,20 +53,6 @@ const behindAuthentication = new Set([403, 404, 409])
 /** The answers of an API server until it has read tokens, roles and custom resources. */
 const startRefusals = new Set([401, 403, 404])
 
-/** After so long without an answer to a request its upstream is probed. */
-const unansweredMs = 1_000
-
-/** How long that probe may take before the request is retried at the next upstream. */
-const probeTimeoutMs = 800
-
-/** An upstream answered neither a request nor a probe. */
-class Unresponsive extends Error {
-  readonly code = 'UNRESPONSIVE'
-  constructor(origin: string) {
-    super(`${origin} answers neither the request nor a probe`)
-  }
-}
-
 /** A gateway answered in the place of the API server. */
 class GatewayAnswer extends Error {
   readonly code = 'GATEWAY_ANSWER'
@@ -108,14 +93,8 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       if (fallback?.upstream === upstream || refusal?.upstream === upstream) continue
       const began = elapsed()
       try {
-        const reply = await attemptWhileResponsive(
-          exchange,
-          upstream,
-          connections,
-          repeatable,
-          cloud,
-          options,
-        )
+        const request = { exchange, repeatable }
+        const reply = await attemptAt(upstream, request, connections, cloud, options)
         const isGateways = isOfGateway(reply)
         if (repeatable && isGateways) {
           discard(reply)
@@ -227,66 +206,28 @@ function attempts(candidates: readonly Upstream[], repeatable: boolean): readonl
 }
 
 /**
- * One attempt. A slow answer is no failure; but after each second without one the upstream is
- * probed on a fresh connection. Where that probe has no answer either, all requests that wait for
- * this upstream and may be repeated, or were not sent yet, are given up at once; for later requests
- * it is probed without the wait of a second. So is such a request where the upstream is not ready,
- * as without its etcd, and another one is, or the caller has another answer.
+ * One attempt. It is in vain where the upstream is not ready, as without its etcd, and another one
+ * is, or the caller has another answer.
  */
-async function attemptWhileResponsive(
-  exchange: Exchange,
+function attemptAt(
   upstream: Upstream,
+  { exchange, repeatable }: Pick<Outgoing, 'exchange' | 'repeatable'>,
   connections: Connections,
-  repeatable: boolean,
   { upstreams }: Cloud,
-  { insteadOfWaiting = () => Promise.resolve(false) }: ForwardOptions,
+  { insteadOfWaiting }: ForwardOptions,
 ): Promise<UpstreamReply> {
-  const giveUp = new LightAbort()
+  const span = attemptSpan(exchange, upstream.origin)
+  const headers = outgoingHeaders(exchange, upstream.host, connections, span)
   const isInVain = async (): Promise<boolean> =>
     upstream.health === 'unready' &&
-    (upstreams.some(({ availability }) => availability === 'ready') || insteadOfWaiting())
-  using _others = upstream.onUnresponsive(() => giveUp.abort(new Unresponsive(upstream.origin)))
-  using _probes = whileUnanswered(upstream.unresponsive ? 0 : unansweredMs, async () => {
-    await upstream.answersWithin(probeTimeoutMs)
-    if (await isInVain()) giveUp.abort(new Unresponsive(upstream.origin))
-  })
-  const span = attemptSpan(exchange, upstream.origin)
-  try {
-    const reply = await attempt(
-      {
-        exchange,
-        credential: exchange.credential,
-        url: exchange.url,
-        headers: outgoingHeaders(exchange, upstream.host, connections, span),
-        repeatable,
-      },
-      upstream,
-      connections,
-      giveUp.signal,
+    (upstreams.some(({ availability }) => availability === 'ready') ||
+      (await insteadOfWaiting?.()) === true)
+  const outgoing = { exchange, headers, repeatable, isInVain }
+  const answer = attempt(outgoing, upstream, connections)
+  if (span)
+    answer.then(
+      ({ status }) => endAttempt(span, status),
+      (cause: unknown) => failAttempt(span, cause),
     )
-    endAttempt(span, reply.status)
-    return reply
-  } catch (cause) {
-    failAttempt(span, cause)
-    throw cause
-  }
-}
-
-/**
- * Calls `act` after `firstMs`, and again `silenceMs` after each call has settled, until disposed.
- */
-function whileUnanswered(firstMs: number, act: () => Promise<unknown>): Disposable {
-  let over = false
-  let next: Disposable | undefined
-  const wait = (ms: number): void => {
-    if (over) return
-    next = after(ms, () => void act().then(() => wait(unansweredMs)))
-  }
-  wait(firstMs)
-  return {
-    [Symbol.dispose]: () => {
-      over = true
-      next?.[Symbol.dispose]()
-    },
-  }
+  return answer
 }

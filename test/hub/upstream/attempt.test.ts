@@ -24,6 +24,8 @@ interface Attempted {
   readonly wire: Wire
   readonly upstream: Upstream
   readonly client: AbortController
+  /** Lets the upstream be found unresponsive. */
+  readonly silence: () => Promise<void>
 }
 
 const exchangeOf = (signal: AbortSignal): Exchange => ({
@@ -41,33 +43,36 @@ const exchangeOf = (signal: AbortSignal): Exchange => ({
   representations: [],
 })
 
+const headers = new HeaderList()
+const isInVain = (): Promise<boolean> => Promise.resolve(false)
+
+const upstreamAt = (origin: string, { probe } = new Probes()): Upstream =>
+  new Upstream(origin, probe, patientRules, { onHealth: () => undefined })
+
 /** A GET on its way to a server. */
-function start(t: Teardown, origin: string, giveUp?: AbortSignal, repeatable = false) {
+function start(t: Teardown, origin: string, repeatable = false) {
   const connections = new Connections({ files: [] })
-  const upstream = new Upstream(origin, new Probes().probe, patientRules, {
-    onHealth: () => undefined,
-  })
+  const probes = new Probes()
+  const upstream = upstreamAt(origin, probes)
   const client = new AbortController()
   t.teardown(async () => {
     upstream.close()
     await connections[Symbol.asyncDispose]()
   })
   const exchange = exchangeOf(client.signal)
-  const headers = new HeaderList()
-  const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable } as const
-  const reply = attempt(outgoing, upstream, connections, giveUp)
+  const reply = attempt({ exchange, headers, repeatable, isInVain }, upstream, connections)
   reply.catch(() => undefined)
-  return { reply, upstream, client }
+  const silence = async (): Promise<void> => {
+    await upstream.probe()
+    probes.set(origin, 'late')
+    await upstream.probe()
+  }
+  return { reply, upstream, client, silence }
 }
 
 /** A GET that a server has read, with no reader yet for the answer. */
-async function begin(
-  t: Teardown,
-  server: RawUpstream,
-  giveUp?: AbortSignal,
-  repeatable = false,
-): Promise<Attempted> {
-  const started = start(t, server.origin, giveUp, repeatable)
+async function begin(t: Teardown, server: RawUpstream, repeatable = false): Promise<Attempted> {
+  const started = start(t, server.origin, repeatable)
   return { ...started, wire: await server.asked() }
 }
 
@@ -123,20 +128,17 @@ void t.test('an untaken answer leaves no listener behind when its client has gon
   t.equal(getEventListeners(upstream.gone, 'abort').length, 0)
 })
 
-void t.test('giving up takes effect before the head, and not after it', async (t) => {
+void t.test('silence gives a request up before its answer, and not after it', async (t) => {
   const server = await rawUpstream(t)
-  const before = new AbortController()
-  const first = await begin(t, server, before.signal, true)
-  const cause = new Error('enough')
-  before.abort(cause)
+  const first = await begin(t, server, true)
+  await first.silence()
   const error = await first.reply.catch((error: unknown) => error)
   t.type(error, NoAnswer)
-  t.match(error, { sent: true, cause })
-  const after = new AbortController()
-  const second = await begin(t, server, after.signal, true)
+  t.match(error, { sent: true, cause: { code: 'UNRESPONSIVE' } })
+  const second = await begin(t, server, true)
   second.wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
   const answer = await second.reply
-  after.abort()
+  await second.silence()
   second.wire.write('def')
   t.equal(await textOf(answer), 'abcdef')
 })
@@ -205,12 +207,10 @@ void t.test(
 
 void t.test('a request that may not be repeated is given up while it is unsent', async (t) => {
   const closed = await gate(t, 0)
-  const giveUp = new AbortController()
-  const { reply } = start(t, closed.origin, giveUp.signal)
+  const { reply, silence } = start(t, closed.origin)
   await closed.arrived
-  const cause = new Error('enough')
-  giveUp.abort(cause)
-  await t.rejects(reply, { code: 'NO_ANSWER', sent: false, cause })
+  await silence()
+  await t.rejects(reply, { code: 'NO_ANSWER', sent: false, cause: { code: 'UNRESPONSIVE' } })
 })
 
 void t.test('a request counts as sent, whatever error ends its connection', async (t) => {
@@ -245,7 +245,7 @@ void t.test('an answer in an unknown transfer coding counts as none', async (t) 
 })
 
 void t.test('a held answer that breaks off is none', async (t) => {
-  const { reply, wire } = await begin(t, await rawUpstream(t), undefined, true)
+  const { reply, wire } = await begin(t, await rawUpstream(t), true)
   wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
   await turns()
   wire.reset()
@@ -253,7 +253,7 @@ void t.test('a held answer that breaks off is none', async (t) => {
 })
 
 void t.test('a held answer is given when it is whole', async (t) => {
-  const { reply, wire } = await begin(t, await rawUpstream(t), undefined, true)
+  const { reply, wire } = await begin(t, await rawUpstream(t), true)
   wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
   await turns()
   wire.write('def')
@@ -262,12 +262,12 @@ void t.test('a held answer is given when it is whole', async (t) => {
 
 void t.test('a held answer is not held for long, nor when it is long', async (t) => {
   const server = await rawUpstream(t)
-  const slow = await begin(t, server, undefined, true)
+  const slow = await begin(t, server, true)
   slow.wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
   const trickle = await slow.reply
   slow.wire.write('def')
   t.equal(await textOf(trickle), 'abcdef')
-  const long = await begin(t, server, undefined, true)
+  const long = await begin(t, server, true)
   long.wire.write(`HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n${'x'.repeat(99_998)}`)
   const stream = await long.reply
   long.wire.write('y')
@@ -278,17 +278,12 @@ void t.test('an attempt whose client or upstream has gone fails unsent', async (
   const server = await rawUpstream(t)
   const connections = new Connections({ files: [] })
   t.teardown(() => connections[Symbol.asyncDispose]())
-  for (const gone of ['client', 'upstream', 'patience']) {
-    const upstream = new Upstream(server.origin, new Probes().probe, patientRules, {
-      onHealth: () => undefined,
-    })
+  for (const gone of ['client', 'upstream']) {
+    const upstream = upstreamAt(server.origin)
     if (gone === 'upstream') upstream.close()
-    const signalOf = (who: string): AbortSignal =>
-      who === gone ? AbortSignal.abort() : new AbortController().signal
-    const exchange = exchangeOf(signalOf('client'))
-    const headers = new HeaderList()
-    const outgoing = { exchange, credential: 'node', url: '/', headers, repeatable: true } as const
-    const reply = attempt(outgoing, upstream, connections, signalOf('patience'))
+    const signal = gone === 'client' ? AbortSignal.abort() : new AbortController().signal
+    const outgoing = { exchange: exchangeOf(signal), headers, repeatable: true, isInVain }
+    const reply = attempt(outgoing, upstream, connections)
     await t.rejects(reply, { code: 'NO_ANSWER', sent: false }, gone)
     t.equal(getEventListeners(upstream.gone, 'abort').length, 0)
   }
@@ -304,17 +299,12 @@ void t.test('over HTTP/2, too, it is known what the server cannot have seen', as
     const url = '/api/v1/pods?watch=1'
     const exchange = {
       ...exchangeOf(new AbortController().signal),
+      url,
       info: parseRequestInfo('GET', url),
     }
-    const upstream = new Upstream(origin, new Probes().probe, patientRules, {
-      onHealth: () => undefined,
-    })
+    const upstream = upstreamAt(origin)
     t.teardown(() => upstream.close())
-    return attempt(
-      { exchange, credential: 'node', url, headers: new HeaderList(), repeatable: true },
-      upstream,
-      connections,
-    )
+    return attempt({ exchange, headers, repeatable: true, isInVain }, upstream, connections)
   }
   const close = async (code: number): Promise<void> => (await server.next()).stream.close(code)
   await t.rejects(watch(refusing), { code: 'NO_ANSWER', sent: false })

@@ -82,9 +82,9 @@ async function ask(t: Teardown): Promise<Asked> {
       asked.onReceived?.()
       seen.emit('part')
     }
-    const { credential, url, headers } = asked
     const exchange = { ...asked, onReceived }
-    const outgoing = { exchange, credential, url, headers, repeatable: false }
+    const isInVain = (): Promise<boolean> => Promise.resolve(false)
+    const outgoing = { exchange, headers: asked.headers, repeatable: false, isInVain }
     const { status, source } = await attempt(outgoing, upstream, connections)
     for await (const _ of new Chunks(source));
     return answered('cloud', status)
