@@ -1,12 +1,10 @@
-import type { AbortSignalLike } from '../../base/abort.ts'
 import { BrokenAnswer, type Recorder } from '../cache/recorder.ts'
-import type { Recordable } from '../cache/recordable.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import type { SharedCachers } from '../cache/shared/shared-cachers.ts'
 import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
 import { because } from '../../http/exchange/explanation.ts'
-import type { BytesReply, Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
+import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { isProven, provenIdentity } from '../../http/exchange/proven.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { noLongerKnown } from './deadline.ts'
@@ -58,6 +56,9 @@ export interface DispatchParts extends UpstreamPathParts {
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const { cloud, cachers, shared } = parts
+  const forward: Handler<Exchange> = (exchange) => forwardOrFallBack(exchange, parts)
+  const alone: Handler<Exchange> = (exchange) => cachers.online(exchange, forward)
+  const online: Handler<Exchange> = shared ? (exchange) => shared.online(exchange, alone) : alone
   return async (exchange) => {
     if (exchange.knownUntil?.aborted) throw new StatusError(noLongerKnown())
     if (exchange.knownUntil) return because(await fromCache(exchange, parts), onlyOfflineReason)
@@ -66,11 +67,7 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
       if (early) return because(early, 'no API server has answered a probe since the start')
     }
     if (cloud.online !== true) return because(await fromCache(exchange, parts), offlineReason)
-    const alone = (signal: AbortSignalLike): Promise<Reply> =>
-      cachers.online({ ...exchange, signal }, (own) =>
-        forwardUnlessRefused({ ...exchange, signal: own }, parts),
-      )
-    const reply = await (shared ? shared.online(exchange, alone) : alone(exchange.signal))
+    const reply = await online(exchange)
     return reply.from === 'cloud' ? because(reply, onlineReason(exchange)) : reply
   }
 }
@@ -101,29 +98,14 @@ function requiresUpstream({ method, info }: Exchange): boolean {
 /** The handlers of cachers. */
 export const upstreamHandlers = (parts: UpstreamPathParts): UpstreamHandlers => ({
   recorded: (exchange) => forwardWithRetry(exchange, parts),
-  unrecorded: (exchange) => parts.forward(exchange, { onOutcome: parts.onOutcome }),
+  unrecorded: (exchange) => parts.forward(exchange, parts),
 })
 
-async function forwardUnlessRefused(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
-  try {
-    if (isRefused(exchange, parts.cloud)) throw new CredentialsRefused()
-    return await forwardOrFallBack(exchange, parts)
-  } catch (refused) {
-    if (!(refused instanceof CredentialsRefused) || isBodyConsumed(exchange)) throw refused
-    const reply = await fromCache(exchange, parts).catch((error: unknown) => {
-      // The cache's own 503 would state that no API server can be reached.
-      throw error instanceof StatusError && error.status.code === 503 ? refused : error
-    })
-    parts.onDiverted()
-    return because(reply, "API servers refuse the hub's credentials")
-  }
-}
-
 /** Whether the request would be refused, and is none that could end the refusal. */
-const isRefused = (exchange: Exchange, { refusal }: Cloud): boolean =>
-  refusal !== undefined &&
+const isRefused = (exchange: Exchange, cloud: Cloud): boolean =>
   exchange.credential === 'node' &&
-  (exchange.upgrade || !changesNothing(exchange))
+  (exchange.upgrade || !changesNothing(exchange)) &&
+  cloud.refusal !== undefined
 
 async function fromCache(exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> {
   refuseUnproven(exchange)
@@ -146,11 +128,13 @@ async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Prom
     return kept !== undefined
   }
   const { onOutcome } = parts
-  const options = isPlainRead(exchange) ? { onOutcome, insteadOfWaiting } : { onOutcome }
+  const options = isPlainRead(exchange) ? { onOutcome, insteadOfWaiting } : parts
   for (let tries = 1; ; tries++) {
     try {
+      if (isRefused(exchange, parts.cloud)) throw new CredentialsRefused()
       return await forwardWithRetry(exchange, parts, options)
     } catch (error) {
+      if (error instanceof CredentialsRefused) return await insteadOfRefusal(error, exchange, parts)
       const failed = error instanceof Unreachable || error instanceof BrokenAnswer
       if (!failed || exchange.signal.aborted) throw error
       // An API server may have acted on a request that was sent: only a read can be answered again.
@@ -171,6 +155,21 @@ async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Prom
   }
 }
 
+/** The cache's answer to a request whose credentials API servers refuse. */
+async function insteadOfRefusal(
+  refused: CredentialsRefused,
+  exchange: Exchange,
+  parts: DispatchParts,
+): Promise<Reply> {
+  if (isBodyConsumed(exchange)) throw refused
+  const reply = await fromCache(exchange, parts).catch((error: unknown) => {
+    // The cache's own 503 would state that no API server can be reached.
+    throw error instanceof StatusError && error.status.code === 503 ? refused : error
+  })
+  parts.onDiverted()
+  return because(reply, "API servers refuse the hub's credentials")
+}
+
 /** Whether it is a get of an object or a list, which the cache may answer. */
 const isPlainRead = ({ method, info, upgrade }: Exchange): boolean =>
   method === 'GET' && isObjectRead(info) && !upgrade
@@ -188,7 +187,7 @@ const keptAnswer = (
 async function forwardWithRetry(
   exchange: Exchange,
   parts: UpstreamPathParts,
-  options: ForwardOptions = { onOutcome: parts.onOutcome },
+  options: ForwardOptions = parts,
 ): Promise<Reply> {
   try {
     return await forwardAndRecord(exchange, parts, options)
@@ -199,7 +198,7 @@ async function forwardWithRetry(
   }
 }
 
-async function forwardAndRecord(
+function forwardAndRecord(
   exchange: Exchange,
   parts: UpstreamPathParts,
   options: ForwardOptions,
@@ -208,10 +207,10 @@ async function forwardAndRecord(
   const { forward, recorder } = parts
   const plan = recorder.plan(exchange)
   if (plan === undefined) return forward(exchange, options)
-  const record = (wanted: Recordable, reply: BytesReply): Promise<Reply> =>
-    recorder.record(wanted, withProvenIdentity(exchange), reply)
   const readable = { ...exchange, headers: withReadableEncodings(exchange.headers) }
-  return record(plan, await forward(readable, options))
+  return forward(readable, options).then((reply) =>
+    recorder.record(plan, withProvenIdentity(exchange), reply),
+  )
 }
 
 /**

@@ -321,6 +321,6 @@ function sharing({ cloud, shared }: Sharing, own: Handler<Exchange>): Handler<Ex
       await unlessAborted(shared.prepare(exchange, sharedMs), exchange.signal)
       exchange.signal.throwIfAborted()
     }
-    return shared.online(exchange, (signal) => own({ ...exchange, signal }))
+    return shared.online(exchange, own)
   }
 }

@@ -1,9 +1,15 @@
-import { follow, type AbortSignalLike } from '../../../base/abort.ts'
+import { follow } from '../../../base/abort.ts'
 import { jitter } from '../../../base/clock.ts'
 import { lruCache } from '../../../base/lru-cache.ts'
 import { everything } from '../../../api/codec/selection.ts'
 import { because } from '../../../http/exchange/explanation.ts'
-import type { Credential, Exchange, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
+import type {
+  Credential,
+  Exchange,
+  Handler,
+  Reply,
+  WatchReply,
+} from '../../../http/exchange/exchange.ts'
 import {
   isNewer,
   resourceVersion,
@@ -68,9 +74,6 @@ export const listedMs = 3_600_000
 /** More collections than the components of a node watch; an identity may last for one token. */
 const mostListed = 1_024
 
-/** Forwards the request to an API server, until `signal` aborts; nothing of it is recorded. */
-export type PassThrough = (signal: AbortSignalLike) => Promise<Reply>
-
 type StateStart = Extract<ReadStart, { readonly kind: 'state' | 'consistent' }>
 
 interface RecordedWatchRequest {
@@ -114,18 +117,23 @@ export class Cachers implements AsyncDisposable {
 
   /**
    * Answers while the hub is online. A watch that is recorded is answered from the cacher of its
-   * collection alone: the one writer of what is stored. By `passThrough` only what is not recorded,
-   * and what the API server or the store refuses.
+   * collection alone: the one writer of what is stored. By `forward` only what is not recorded, and
+   * what the API server or the store refuses.
    */
-  async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
+  online(exchange: Exchange, forward: Handler<Exchange>): Promise<Reply> {
     const request = this.#request(exchange)
-    const start = request && watchStart(request.info)
-    if (!start || start.kind === 'delegated') return passThrough(exchange.signal)
+    return request ? this.#watch(request, forward) : forward(exchange)
+  }
+
+  async #watch(request: RecordedWatchRequest, forward: Handler<Exchange>): Promise<Reply> {
+    const { exchange, info } = request
+    const start = watchStart(info)
+    if (start.kind === 'delegated') return forward(exchange)
     const reply =
       start.kind === 'after'
-        ? await this.#after(request, start.version, passThrough)
+        ? await this.#after(request, start.version, forward)
         : await this.#withState(request, start)
-    if (!reply) return passThrough(exchange.signal)
+    if (!reply) return forward(exchange)
     return reply.from === 'cloud' ? reply : because(reply, 'the cacher of the collection answers')
   }
 
@@ -186,7 +194,7 @@ export class Cachers implements AsyncDisposable {
   async #after(
     request: RecordedWatchRequest,
     version: string,
-    passThrough: PassThrough,
+    forward: Handler<Exchange>,
   ): Promise<Reply | undefined> {
     const { exchange, info } = request
     const { store } = this.#parts
@@ -197,7 +205,7 @@ export class Cachers implements AsyncDisposable {
     const reading = this.#clientOf(exchange, new Map())
     const known = this.#served.get(collectionId(key))?.cacher
     if (known?.isLive && !known.usesCredentialOf(reading)) {
-      const refusal = await refusalOfOwn(exchange, passThrough)
+      const refusal = await refusalOfOwn(exchange, forward)
       if (refusal) return refusal
     }
     const served = this.#of(request, key, representation)
@@ -408,11 +416,11 @@ const tooOld = (version: string): string => `too old resource version: ${version
  */
 async function refusalOfOwn(
   exchange: Exchange,
-  passThrough: PassThrough,
+  forward: Handler<Exchange>,
 ): Promise<Reply | undefined> {
   const ending = new AbortController()
   follow(exchange.signal, ending)
-  const reply = await passThrough(ending.signal)
+  const reply = await forward({ ...exchange, signal: ending.signal })
   if (reply.kind !== 'watch' || reply.status !== 200) return reply
   ending.abort()
   await reply.events[Symbol.asyncIterator]().return?.()

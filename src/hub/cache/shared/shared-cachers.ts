@@ -1,7 +1,13 @@
 import { onAbort } from '../../../base/abort.ts'
 import { within } from '../../../base/clock.ts'
 import { because } from '../../../http/exchange/explanation.ts'
-import type { Exchange, ObjectReply, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
+import type {
+  Exchange,
+  Handler,
+  ObjectReply,
+  Reply,
+  WatchReply,
+} from '../../../http/exchange/exchange.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import {
   compareVersions,
@@ -36,7 +42,6 @@ import {
   type Connectivity,
 } from '../cacher/cacher.ts'
 import type { LogBounds } from '../cacher/event-log.ts'
-import type { PassThrough } from '../cacher/cachers.ts'
 import { reconnectRank } from '../cacher/reconnect-order.ts'
 import { mayListAndWatch } from './self-subject-access-review.ts'
 import type { UpstreamHandlers } from '../cacher/stored-lister-watcher.ts'
@@ -100,16 +105,19 @@ export class SharedCachers implements AsyncDisposable {
     return [...this.#collections.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)
   }
 
-  /** Answers while the hub is online: from a shared cacher, or by `passThrough`. */
-  async online(exchange: Exchange, passThrough: PassThrough): Promise<Reply> {
-    const { signal } = exchange
+  /** Answers while the hub is online: from a shared cacher, or by `next`. */
+  online(exchange: Exchange, next: Handler<Exchange>): Promise<Reply> {
     const read = this.#parts.records.read(exchange)
-    if (read === undefined || read.verb === 'get') return passThrough(signal)
+    return read && read.verb !== 'get' ? this.#online(read, next) : next(exchange)
+  }
+
+  async #online(read: SharedRead, next: Handler<Exchange>): Promise<Reply> {
+    const { exchange } = read
     if (read.verb === 'list') {
       const list = await this.#list(read)
-      return list ? because(list, fromSharedCacher) : passThrough(signal)
+      return list ? because(list, fromSharedCacher) : next(exchange)
     }
-    if (!(await this.#inTime(this.#isAllowed(read)))) return passThrough(signal)
+    if (!(await this.#inTime(this.#isAllowed(read)))) return next(exchange)
     const collection = this.#of(read)
     const { watchers } = collection
     // A watch with a selector is cheaper than the whole collection while it is the only one.
@@ -117,8 +125,8 @@ export class SharedCachers implements AsyncDisposable {
     const reply = isAlone ? undefined : await this.#watch(read, collection)
     if (reply) return because(reply, fromSharedCacher)
     const waiting = watchers.join(read.watcher)
-    onAbort(signal, () => waiting[Symbol.dispose]())
-    return passThrough(signal)
+    onAbort(exchange.signal, () => waiting[Symbol.dispose]())
+    return next(exchange)
   }
 
   /**
