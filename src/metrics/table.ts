@@ -282,12 +282,6 @@ export const metricTable = {
     help: 'Open connections to an API server, by protocol: http/1.1, or h2 for watches. Those of upgrades and probes are left out.',
     labels: ['upstream', 'protocol'],
   },
-  incompleteCollections: {
-    name: 'nodehub_store_incomplete_collections',
-    type: 'gauge',
-    help: 'Collections to which a write failed since the hub started, and that are not served offline until the next whole list of them.',
-    labels: [],
-  },
   cacherUpstreamWatches: {
     name: 'nodehub_cacher_upstream_watches',
     type: 'gauge',

@@ -322,8 +322,7 @@ function failures({ failures, lastError }) {
   return [text(`${last.message}${times}, `, lastError === undefined ? 'quiet' : ''), time(last.at)]
 }
 
-function collectionState({ whole, live }) {
-  if (!whole) return text('▲ incomplete', 'bad')
+function collectionState({ live }) {
   return live ? text('● watched', 'good') : text('○ stored', 'quiet')
 }
 
@@ -490,10 +489,6 @@ const sections = [
       ? { rows: [], intro: [element('p', { class: 'bad' }, '▲ The store cannot be read.')] }
       : {
           ...part(collections),
-          intro: todo(
-            collections.items.some(({ whole }) => !whole) &&
-              'An incomplete one is not served offline: restart the component that reads it, or wait for its next list.',
-          ),
         }),
     summary: `${size(cache.bytes)} of ${size(cache.limit)} on the disk`,
   })),

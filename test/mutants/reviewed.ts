@@ -76,7 +76,7 @@ export const reviewed: readonly Reviewed[] = [
   ),
   metric(
     'src/hub/wiring/gauges.ts',
-    'metrics.incompleteCollections.set(store.incompleteCollections)',
+    'metrics.yurthubErrorKeys.set(store.missedCollections)',
     'scenarios/yurthub-metrics',
     'collections that the store did not take',
   ),
@@ -117,8 +117,8 @@ export const reviewed: readonly Reviewed[] = [
   },
   {
     path: 'src/hub/store/log/state.ts',
-    was: 'collection.isWhole = collection.members.size === of.size',
-    becomes: 'collection.isWhole = true',
+    was: 'if (collection.members.size !== of.size) this.#evictCollection(address)',
+    becomes: '',
     breaks: 'a list that lost its base to a damaged record looks whole',
     test: 'test/hub/store/log/recovery.test.ts',
   },

@@ -77,12 +77,10 @@ void t.test(
     using busy = refusingDisk()
     cloud.addPods('b')
     await kubelet.list(podsOfNode)
-    t.equal(await hub.metric('nodehub_store_incomplete_collections'), 1)
     t.equal(await hub.metric('node_yurthub_error_keys_count'), 1)
     t.equal(await hub.metric('node_yurthub_error_keys_persistency_status'), 0)
     busy[Symbol.dispose]()
     await kubelet.list(podsOfNode)
-    t.equal(await hub.metric('nodehub_store_incomplete_collections'), 0)
     t.equal(await hub.metric('node_yurthub_error_keys_count'), 0)
     t.equal(await hub.metric('node_yurthub_error_keys_persistency_status'), 1)
   },

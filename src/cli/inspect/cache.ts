@@ -6,7 +6,7 @@ import { anyStatus, omittedLine } from './hub-status.ts'
 import { inspection } from './inspection.ts'
 import { paragraphs } from './printed.ts'
 
-/** Exit code 1: the store cannot be read, or a collection cannot be served. */
+/** Exit code 1: the store cannot be read. */
 export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'collections'>>({
   ofStopped: true,
   read: async (from) => {
@@ -19,16 +19,7 @@ export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'colle
       : paragraphs(
           `${cache.bytes}${'limit' in cache ? ` of at most ${cache.limit}` : ''} bytes are on the disk.\n`,
           aligned(
-            [
-              'COLLECTION',
-              'READ BY',
-              'SELECTOR',
-              'VERSION',
-              'CONFIRMED',
-              'OBJECTS',
-              'WATCHERS',
-              '',
-            ],
+            ['COLLECTION', 'READ BY', 'SELECTOR', 'VERSION', 'CONFIRMED', 'OBJECTS', 'WATCHERS'],
             collections.items.map((each) => [
               namespacedName({ namespace: each.namespace, name: each.resource }),
               each.identity,
@@ -37,10 +28,9 @@ export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'colle
               each.confirmedAt,
               String(each.objects),
               String(each.watchers),
-              each.whole ? '' : 'not served',
             ]),
           ),
           omittedLine(collections),
         ),
-  code: ({ collections }) => (collections?.items.every(({ whole }) => whole) === true ? 0 : 1),
+  code: ({ collections }) => (collections === null ? 1 : 0),
 })

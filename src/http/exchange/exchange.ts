@@ -255,11 +255,10 @@ export interface WatchReply extends ReplyHead {
  * The objects of a collection as stored at one version, in the representation of the watch's events
  * (see `StoredList`).
  */
-export interface CollectionSnapshot extends Disposable {
+export interface CollectionSnapshot {
   readonly gvk: GVK
   readonly resourceVersion: string
   readonly batches: Iterable<readonly ApiObject[]>
-  readonly isWhole: () => boolean
 }
 
 /**

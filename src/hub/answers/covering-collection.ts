@@ -21,7 +21,6 @@ import { namesObjects, type Representation } from '../../api/request/representat
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey } from './keys.ts'
 import type { CollectionKey, StoredCollection, ObjectStore, StoredList } from '../store/store.ts'
-import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
 /** The stored collection that answers a list or watch: the requested one, or a wider one. */
 export interface CoveringCollection {
@@ -88,14 +87,13 @@ function newestFirst(a: StoredCollection, b: StoredCollection): number {
 }
 
 /**
- * The objects of a covering collection that were requested. `undefined` where they cannot be read,
- * or are incomplete and `wholeOrNothing` withholds them.
+ * The objects of a covering collection that were requested. `undefined` where they cannot be read.
  */
 export function storedList(
   { representation, key, selection }: Omit<CoveringCollection, 'resourceVersion'>,
   store: ObjectStore,
 ): StoredList | undefined {
-  const stored = wholeOrNothing(key.gvr, store.list(key))
+  const stored = store.list(key)
   if (!stored || !selection) return stored
   const gvk = objectKind(stored.gvk)
   const selected = (object: ApiObject): boolean =>

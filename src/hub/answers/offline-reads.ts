@@ -109,7 +109,7 @@ function storedTable(
 function columnsOf(lists: readonly StoredCollection[], store: ObjectStore): string | undefined {
   for (const { key } of lists) {
     // Disposed of unread: only its columns are needed.
-    using list = store.list(key)
+    const list = store.list(key)
     if (list?.extra) return list.extra
   }
   return undefined

@@ -159,7 +159,7 @@ async function listSince(
   const own = coveringCollection(exchange, info, parts.store)
   if (!own || !isMade(own.representation)) return undefined
   const { resourceVersion: version, representation } = own
-  using stored = storedList(own, parts.store)
+  const stored = storedList(own, parts.store)
   if (!stored) return undefined
   const { gvr } = info
   const { gvk } = stored
@@ -204,7 +204,6 @@ async function listSince(
     ...stored,
     confirmedAt,
     batches: [lastOfEachName([...kept, ...added].map((each) => [namespacedName(each), each]))],
-    [Symbol.dispose]: () => undefined,
   })
   const identities = new Set([
     exchange.identity,
@@ -345,8 +344,6 @@ async function recordedList(
     extra: form.extra,
     confirmedAt,
     batches: batchesOf(withEvents(merged.records, events), form, parts),
-    isWhole: () => true,
-    [Symbol.dispose]: () => undefined,
   })
   const isPartial = !merged.covering
   const ofRecords = new Set(merged.identities)
@@ -359,8 +356,7 @@ async function recordedList(
 function kindOf({ records, covering }: MergedRecords, store: ObjectStore): GVK | undefined {
   const [first] = records
   if (first) return first.gvk
-  // Disposed of unread: only its kind is needed.
-  using list = covering && store.list(covering.key)
+  const list = covering && store.list(covering.key)
   return list && objectKind(list.gvk)
 }
 

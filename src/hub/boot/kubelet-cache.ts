@@ -8,7 +8,6 @@ import { canonicalFieldSelector, covers } from '../../api/kube/selectors.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity, sharedIdentity } from '../../api/request/identity.ts'
 import type { CollectionKey, ObjectOfKind, ObjectStore, StoredList } from '../store/store.ts'
-import { wholeOrNothing } from '../store/whole-or-nothing.ts'
 
 /** An object in the encoding in which the kubelet read it. */
 export interface CachedObject extends ObjectOfKind {
@@ -21,7 +20,7 @@ export interface CachedObject extends ObjectOfKind {
 }
 
 /** Must be read to its end or disposed of. */
-export interface CachedCollection extends Disposable {
+export interface CachedCollection {
   readonly encoding: Encoding
   /** Of its objects. */
   readonly gvk: GVK
@@ -134,7 +133,7 @@ interface Search {
 }
 
 function listedItself({ query, encoding, store }: Search): CachedCollection | undefined {
-  const stored = wholeOrNothing(query.gvr, store.list(keyOf(query, encoding)))
+  const stored = store.list(keyOf(query, encoding))
   return stored && collectionOf(stored, encoding)
 }
 
@@ -145,12 +144,11 @@ function wider({ query, encoding, store, shares }: Search): CachedCollection | u
   const selection = selectionOf(gvr, key, objectRepresentation(encoding))
   if (!selection) return undefined
   const partitions = shares ? [partition, { ...partition, identity: sharedIdentity }] : [partition]
-  const [newest, ...others] = partitions
+  const [newest] = partitions
     .flatMap((each) => store.collections(each, gvr, namespace))
     .filter((each) => covers(each.key, key))
-    .flatMap((each) => wholeOrNothing(gvr, store.list(each.key)) ?? [])
+    .flatMap((each) => store.list(each.key) ?? [])
     .toSorted((a, b) => b.confirmedAt - a.confirmedAt)
-  for (const other of others) other[Symbol.dispose]()
   return newest && collectionOf(newest, encoding, selection)
 }
 
@@ -168,7 +166,6 @@ function collectionOf(
     confirmedAt: stored.confirmedAt,
     resourceVersion: stored.resourceVersion,
     objects: Iterator.from(stored.batches).flatMap((batch) => batch.filter(isSelected)),
-    [Symbol.dispose]: () => stored[Symbol.dispose](),
   }
 }
 

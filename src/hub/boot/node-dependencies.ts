@@ -51,7 +51,7 @@ export function* bootPods<T>(
  * never listed, or a pod is malformed: then any object may be one.
  */
 export function nodeDependencies(records: NodeRecords): readonly ResolvedReference[] | undefined {
-  using listed = records.cache.collection(podsOf(records.nodeName))
+  const listed = records.cache.collection(podsOf(records.nodeName))
   if (!listed) return undefined
   try {
     const walk = bootPods(listed, records, {

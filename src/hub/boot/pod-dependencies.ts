@@ -81,7 +81,7 @@ export function resolveReference(
 function resolve(reference: ObjectReference, cache: KubeletCache): ResolvedReference {
   const { gvr, namespace, name, by } = reference
   if (name === '') {
-    using all = cache.collection({ gvr })
+    const all = cache.collection({ gvr })
     if (!all) return { ...reference, found: undefined }
     return { ...reference, found: 'absent', confirmedAt: all.confirmedAt }
   }
@@ -89,7 +89,7 @@ function resolve(reference: ObjectReference, cache: KubeletCache): ResolvedRefer
     const found = cache.object(gvr, namespace, name)
     return (found === undefined && olderClaim(reference, cache)) || withFound(reference, found)
   }
-  using list = cache.collection(queryFor(reference))
+  const list = cache.collection(queryFor(reference))
   if (!list) return { ...reference, found: undefined }
   const { encoding, gvk, confirmedAt } = list
   const object = [...list.objects].find((each) => each.name === name)

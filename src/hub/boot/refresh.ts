@@ -484,7 +484,7 @@ async function refreshTargets(
     if (isUnread || (needed.by === 'listed' && needed.name !== '')) return
     if (targets.size < maxTargets) targets.set(keyOf(needed), targetOf(needed, accept))
   }
-  using listed = cache.collection(podsOf(nodeName))
+  const listed = cache.collection(podsOf(nodeName))
   if (!listed) return { targets, tookMs: slices.tookMs }
   for (const target of documentTargets(documents(cache), cache.documents()))
     targets.set(target.key, target)

@@ -114,7 +114,7 @@ export async function bootVerdict(inputs: VerdictInputs): Promise<BootVerdict> {
   const problems = problemsOfNode(inputs)
   const pods: PodVerdict[] = []
   try {
-    using listed = inputs.cache.collection(podsOf(inputs.nodeName))
+    const listed = inputs.cache.collection(podsOf(inputs.nodeName))
     if (listed) {
       const walk = bootPods(listed, inputs, {
         read: (needs, pod) => podVerdict(needs, pod, inputs),
@@ -189,7 +189,7 @@ const nodeLists = (
 ]
 
 function isKnown(query: CollectionQuery, cache: KubeletCache): boolean {
-  using known = cache.collection(query)
+  const known = cache.collection(query)
   return known !== undefined
 }
 
@@ -198,7 +198,7 @@ function problemsOfNode({ cache, nodeName }: VerdictInputs): Problem[] {
   for (const { queries, without } of nodeLists(nodeName)) {
     if (queries.some((query) => isKnown(query, cache))) continue
     const [{ gvr }] = queries as [CollectionQuery]
-    problems.push(problem('missing', listOf(gvr), `never listed, or unfit: ${without}`))
+    problems.push(problem('missing', listOf(gvr), `never listed, or not stored: ${without}`))
   }
   const own = { gvr: resources.nodes, namespace: '', name: nodeName }
   const node = cache.object(own.gvr, '', nodeName)

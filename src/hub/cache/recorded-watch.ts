@@ -190,7 +190,7 @@ class RecordedChanges {
     const { extra: columns, key, store } = this.#parts
     const extra = columns()
     if (extra === this.#extra) return true
-    using stored = store.list(key)
+    const stored = store.list(key)
     if (stored?.extra !== extra) return false
     this.#extra = extra
     return true

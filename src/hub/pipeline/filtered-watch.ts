@@ -178,7 +178,7 @@ export class FilteredWatch {
     shown.changed(collection, now.state, this.#furthest(position))
     const representation = reply.representation()
     // Read before anything is awaited: the snapshot is at its version only until then.
-    using held = reply.snapshot?.()
+    const held = reply.snapshot?.()
     const version = resourceVersion(held?.resourceVersion)
     if (!held || !version || compareVersions(version, position) < 0) throw new Expired(shownUnknown)
     this.#uncompared = [...this.#uncompared, { former, position, held: version }]
@@ -192,7 +192,6 @@ export class FilteredWatch {
       objects += events.length
       yield events
     }
-    if (!held.isWhole()) throw new Expired(shownUnknown)
     hooks.onDifference(collection, objects)
     if (objects > 0 && bookmarks) {
       yield [{ type: 'BOOKMARK', resourceVersion: position, initialEventsEnd: false }]
@@ -201,7 +200,7 @@ export class FilteredWatch {
 
   /** The version of the collection; not older than `position`. */
   #furthest(position: ResourceVersion): ResourceVersion {
-    using held = this.#parts.reply.snapshot?.()
+    const held = this.#parts.reply.snapshot?.()
     if (!held) return position
     const version = resourceVersion(held.resourceVersion)
     return version && compareVersions(version, position) > 0 ? version : position

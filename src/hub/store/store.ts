@@ -37,7 +37,7 @@ export interface CollectionKey {
   readonly fieldSelector: string
 }
 
-/** A collection that can be served, without its objects. */
+/** A collection without its objects. */
 export interface StoredCollection {
   readonly key: CollectionKey
   readonly resourceVersion: string
@@ -46,7 +46,7 @@ export interface StoredCollection {
 /** The content of a partition for one resource, without the objects. */
 export interface StoredPartition {
   readonly partition: Partition
-  /** The collections that are complete, of any namespace. */
+  /** Of any namespace. */
   readonly collections: readonly StoredCollection[]
   /** The objects of which a state is stored, in a record of its own or in a collection. */
   readonly names: readonly { readonly namespace: string; readonly name: string }[]
@@ -95,7 +95,7 @@ export interface StoredObject extends ObjectOfKind {
 }
 
 /** Is read in time: the store keeps its bodies for a while only. */
-export interface StoredList extends Disposable {
+export interface StoredList {
   /** The kind of the list (`PodList`) as the API server sent it. */
   readonly gvk: GVK
   /** The newest of the versions of the list and of later events and bookmarks. */
@@ -108,12 +108,11 @@ export interface StoredList extends Disposable {
   readonly confirmedAt: number
   /**
    * Ordered by namespace and name. Read in batches, so that a long list does not block other
-   * requests. Iterated once: the collection as of the call of `list`, whatever is written later,
-   * without damaged objects. Throws a `StoreFailure` where it cannot be read to its end.
+   * requests. Iterated once: the collection as of the call of `list`, whatever is written later.
+   * Throws a `StoreFailure` where it cannot be read to its end: one with a damaged object is
+   * unknown from then on.
    */
   readonly batches: Iterable<readonly ApiObject[]>
-  /** Whether none of its objects is known to be damaged. Reading may find more. */
-  readonly isWhole: () => boolean
 }
 
 /** The events of a stored collection after a version. */
@@ -166,8 +165,8 @@ export interface ApplyOptions {
 /**
  * Stores the answers to components. Reads are synchronous and see everything committed before;
  * writes resolve when they are committed, and reject with a `StoreFailure` when they are not:
- * nothing is half applied. A collection whose write failed is unfit: `list` and methods that depend
- * on it return `undefined` until its next commit.
+ * nothing is half applied. A collection whose write failed is unknown, as if it had never been
+ * listed, until its next list.
  */
 export interface ObjectStore extends AsyncDisposable {
   /**
@@ -205,8 +204,8 @@ export interface ObjectStore extends AsyncDisposable {
    */
   newestVersion(counts: (group: string, resource: string) => boolean): ResourceVersion | undefined
   /**
-   * The collections of a partition and resource that `list` would return and that are complete:
-   * those of `namespace` and of all namespaces; for `undefined` only the latter.
+   * The collections of a partition and resource that `list` would return: those of `namespace` and
+   * of all namespaces; for `undefined` only the latter.
    */
   collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[]
   /**

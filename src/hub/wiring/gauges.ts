@@ -37,8 +37,7 @@ export function gaugesOnRead(metrics: HubMetrics, measured: GaugeSources): void 
     reportDiskWork()
     showAges(metrics, measured)
     metrics.storeBytes.set(bytesOnDisk(config.cachePath))
-    metrics.incompleteCollections.set(store.incompleteCollections)
-    metrics.yurthubErrorKeys.set(store.incompleteCollections)
+    metrics.yurthubErrorKeys.set(store.missedCollections)
     metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
   })
 }

@@ -86,7 +86,7 @@ void t.test('boot reports a node that is not ready itself', async (t) => {
   const { code, out } = await run('boot', ...flagsFor(hub))
   t.equal(code, 1)
   t.match(out, 'Nothing of node edge-1 is recorded yet: its kubelet has not read')
-  t.match(out, /^\(node\) +missing +pods +never listed, or unfit: /m)
+  t.match(out, /^\(node\) +missing +pods +never listed, or not stored: /m)
 })
 
 void t.test('without an answer it exits 2', async (t) => {

@@ -98,8 +98,6 @@ void t.test('a wider list answers while the first list of a collection is commit
             extra: '',
             confirmedAt: 0,
             batches: [],
-            isWhole: () => true,
-            [Symbol.dispose]: () => undefined,
           }
         : undefined,
   } as unknown as ObjectStore

@@ -25,8 +25,6 @@ export class FakeKubeletCache implements KubeletCache {
   readonly cachedDocuments: CachedDocument[] = []
   /** Of documents, by their path. */
   readonly bodies = new Map<string, Uint8Array>()
-  /** How many of its collections are not disposed of. */
-  open = 0
 
   constructor(encoding: Encoding) {
     this.encodings = [encoding]
@@ -88,14 +86,12 @@ export class FakeKubeletCache implements KubeletCache {
       if (objects instanceof Error) throw objects
       yield* objects
     }
-    const whole = {
+    return {
       encoding: this.#encoding,
       resourceVersion: '1',
       ...found,
       objects: read(),
     }
-    this.open += 1
-    return { ...whole, [Symbol.dispose]: () => void (this.open -= 1) }
   }
 
   object(gvr: GVR, namespace: string, name: string): CachedObject | 'absent' | undefined {

@@ -3,7 +3,7 @@ import { kubeletCache, podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { nodeIdentity, sharedIdentity, type Identity } from '../../../src/api/request/identity.ts'
-import type { CollectionKey, StoredList } from '../../../src/hub/store/store.ts'
+import type { CollectionKey } from '../../../src/hub/store/store.ts'
 import type { LogStore } from '../../../src/hub/store/log/log-store.ts'
 import { open } from '../store/log/opened.ts'
 import { encoded } from './rich-pod.ts'
@@ -94,41 +94,4 @@ void t.test('the shared cache counts for a node that may read it', async (t) => 
   t.equal(kubeletCache(store, nodeName, never).collection(query), undefined)
   const mayShare = ({ resource }: { resource: string }): boolean => resource === 'services'
   t.strictSame(namesIn(kubeletCache(store, nodeName, mayShare).collection(query)), ['web'])
-})
-
-/** The store, and how many of its lists are neither read nor disposed of. */
-function counting(store: LogStore) {
-  let open = 0
-  const list = (at: CollectionKey): StoredList | undefined => {
-    const found = store.list(at)
-    if (!found) return undefined
-    open += 1
-    return { ...found, [Symbol.dispose]: () => void (open -= 1) }
-  }
-  const counted = new Proxy(store, {
-    get: (of, name) => {
-      if (name === 'list') return list
-      const value: unknown = Reflect.get(of, name, of)
-      return typeof value === 'function' ? value.bind(of) : value
-    },
-  })
-  return { counted, open: () => open }
-}
-
-void t.test('a list is held open only while it is in use', async (t) => {
-  await using store = await open(t.testdir())
-  await list(store, key('protobuf'), 'Pod', 'a')
-  await list(store, key('protobuf', { fieldSelector: '' }), 'Pod', 'a')
-  const { counted, open: kept } = counting(store)
-  const known = kubeletCache(counted, nodeName, never)
-  t.equal(kept(), 0, 'how the kubelet asks')
-  {
-    using _one = known.collection(podsOf(nodeName))
-    t.equal(kept(), 1)
-  }
-  {
-    using _wider = known.collection({ gvr: podsOf(nodeName).gvr, namespace: 'plant' })
-    t.equal(kept(), 1)
-  }
-  t.equal(kept(), 0)
 })

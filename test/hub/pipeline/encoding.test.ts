@@ -36,8 +36,6 @@ function listOf(path: string): ListReply {
     extra: '',
     confirmedAt: 0,
     batches: Array.from({ length: Number(batches) }, () => objects),
-    isWhole: () => true,
-    [Symbol.dispose]: () => undefined,
   })
 }
 

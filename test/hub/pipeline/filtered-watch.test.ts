@@ -78,8 +78,6 @@ class Collection {
       gvk: { ...service, kind: 'ServiceList' },
       resourceVersion: String(this.#version),
       batches: [...this.#objects.values()].map((object) => [object]),
-      isWhole: () => true,
-      [Symbol.dispose]: () => undefined,
     }
   }
 

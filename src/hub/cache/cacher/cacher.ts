@@ -325,7 +325,7 @@ export class Cacher implements AsyncDisposable {
 
   /** Begins a log at the stored version. False where nothing is stored. */
   #begin(): boolean {
-    using stored = this.stored()
+    const stored = this.stored()
     if (stored === undefined) return false
     this.#gvk = objectKind(stored.gvk)
     this.#extra = stored.extra

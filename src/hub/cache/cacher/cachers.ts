@@ -150,7 +150,7 @@ export class Cachers implements AsyncDisposable {
     const served = this.#of({ exchange, info }, source.key, source.representation)
     const { cacher } = served
     cacher.readAs(this.#clientOf(exchange, served.clients))
-    using stored = cacher.stored()
+    const stored = cacher.stored()
     if (!stored) return undefined
     const { resourceVersion: version } = stored
     refuseInvalidVersion(requested, version, 'watch')

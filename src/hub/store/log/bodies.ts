@@ -33,7 +33,6 @@ export class Bodies {
   isHeld(scope: ScopeKey, object: ApiObject, { version, uid, body }: Held): boolean {
     if (object.resourceVersion === '' || object.resourceVersion !== version || object.uid !== uid)
       return false
-    if (body.isDamaged) return false
     const { bytes } = object
     if (!isSealed(scope)) return bytes.byteLength === body.length && crc32(bytes) === body.digest
     return this.#seal.digest(bytes) === body.digest
@@ -66,9 +65,8 @@ export class Bodies {
   }
 
   #damaged(scope: ScopeKey, held: Held): void {
-    if (held.body.isDamaged) return
-    held.body.isDamaged = true
-    this.#onDamaged(scope, held)
+    // What is not held was found before, or goes anyway.
+    if (held.body.isHeld) this.#onDamaged(scope, held)
   }
 
   #opened(scope: ScopeKey, held: Held, bytes: Uint8Array): Uint8Array | undefined {

@@ -19,8 +19,6 @@ export class Body {
   readonly digest: number
   /** Larger than of any body before it. */
   readonly serial: number
-  /** Found damaged; what refers to it is about to be removed. */
-  isDamaged = false
   #holders = 0
 
   constructor(segment: Segment, offset: number, [length, digest, serial]: BodyMark) {

@@ -63,8 +63,6 @@ export interface MeasuredCollection {
   readonly resourceVersion: string
   /** As in `StoredList`. */
   readonly confirmedAt: number
-  /** Whether it can be served, and none of its objects is known to be damaged. */
-  readonly isWhole: boolean
   readonly objects: number
   /** Of the objects. */
   readonly bytes: number
@@ -143,20 +141,17 @@ export class LogStore implements ObjectStore {
     return { ...this.#parts.log.work }
   }
 
-  /** The number of collections that missed a write. */
-  get incompleteCollections(): number {
-    const { state, path } = this.#parts
-    const unfit = new Set(path.missed.keys())
-    for (const { address, isWhole } of state.collections()) if (!isWhole) unfit.add(textOf(address))
-    return unfit.size
+  /** The number of collections that missed a write since the disk last took one. */
+  get missedCollections(): number {
+    return this.#parts.path.missed.size
   }
 
   /** When an API server last confirmed a collection of each resource, oldest first. */
   confirmations(): readonly Confirmation[] {
     const newestOf = new Map<string, number>()
-    for (const { address, isWhole, seenAt } of this.#parts.state.collections()) {
+    for (const { address, seenAt } of this.#parts.state.collections()) {
       const resource = address.scope[4]
-      if (isWhole) newestOf.set(resource, Math.max(newestOf.get(resource) ?? 0, seenAt))
+      newestOf.set(resource, Math.max(newestOf.get(resource) ?? 0, seenAt))
     }
     return [...newestOf]
       .map(([resource, confirmedAt]) => ({ resource, confirmedAt }))
@@ -170,7 +165,6 @@ export class LogStore implements ObjectStore {
       key: keyOf(each.address),
       resourceVersion: each.version,
       confirmedAt: each.seenAt,
-      isWhole: this.#serves(each) && !each.hasDamage,
       objects: each.members.size,
       bytes: each.bytes,
     }))
@@ -180,7 +174,7 @@ export class LogStore implements ObjectStore {
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
     const scope = this.#scopeOf(key.partition, key.gvr)
     if (!scope) return undefined
-    const states = objectStates(scope, key, (each) => this.#serves(each))
+    const states = objectStates(scope, key)
     const found = currentState(states)
     if (typeof found !== 'object') return found
     const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
@@ -195,22 +189,13 @@ export class LogStore implements ObjectStore {
     if (!collection) return undefined
     const { gvk, version: resourceVersion, extra, seenAt: confirmedAt } = collection
     const members = [...collection.members.values()].toSorted(byName)
-    let isWhole = !collection.hasDamage && !members.some(({ body }) => body.isDamaged)
     const { scope } = collection.address
     const batches = new Batches(members, sizeOf, (batch) => {
       const objects = this.#parts.bodies.read(scope, batch).filter((each) => each !== undefined)
-      isWhole &&= objects.length === batch.length
+      if (objects.length < batch.length) throw new StoreFailure('an object of the list is damaged')
       return objects
     })
-    return {
-      gvk,
-      resourceVersion,
-      extra,
-      confirmedAt,
-      batches,
-      isWhole: () => isWhole,
-      [Symbol.dispose]: () => void batches.return(),
-    }
+    return { gvk, resourceVersion, extra, confirmedAt, batches }
   }
 
   confirmedAt(key: CollectionKey): number | undefined {
@@ -305,8 +290,8 @@ export class LogStore implements ObjectStore {
       const add = ({ namespace, name }: Held): unknown =>
         names.set(nameKey({ namespace, name }), { namespace, name })
       for (const { held } of scope.records.values()) add(held)
-      for (const { isWhole, members } of scope.collections.values())
-        if (isWhole) for (const member of members.values()) add(member)
+      for (const { members } of scope.collections.values())
+        for (const member of members.values()) add(member)
       return {
         partition: {
           identity: identity as Identity,
@@ -321,15 +306,15 @@ export class LogStore implements ObjectStore {
   document({ identity, path, representation }: DocumentKey): StoredDocument | undefined {
     if (this.#isOver) return undefined
     const found = this.#parts.state.documents.get(documentKey([identity, path, representation]))
-    if (!found || found.body.isDamaged) return undefined
+    if (!found) return undefined
     const { mediaType, confirmedAt } = found
     const body = this.#readable(() => this.#parts.bodies.document(found.body))
     if (body) return { mediaType, body, confirmedAt }
-    found.body.isDamaged = true
-    this.#parts.report(
-      'damaged',
-      new StoreFailure(damaged, { cause: { document: found.document } }),
-    )
+    const { document } = found
+    this.#parts.report('damaged', new StoreFailure(damaged, { cause: { document } }))
+    const record = { kind: 'evict', collections: [], objects: [], documents: [document] } as const
+    this.#parts.state.apply(record, [])
+    this.#write(record, false).catch(() => undefined)
     return undefined
   }
 
@@ -453,8 +438,7 @@ export class LogStore implements ObjectStore {
     const isKnown =
       known?.mediaType === mediaType &&
       known.body.length === body.byteLength &&
-      known.body.digest === digest &&
-      !known.body.isDamaged
+      known.body.digest === digest
     if (isKnown && isRecent(known.confirmedAt)) return
     const compose = (): Composed => {
       const bodies = [this.#parts.path.mark(body.byteLength, digest)]
@@ -514,7 +498,7 @@ export class LogStore implements ObjectStore {
 
   /** Whether a put changes nothing: the record is of this state, or something newer is stored. */
   #hasRecorded(scope: Scope, object: ApiObject): boolean {
-    const states = objectStates(scope, object, (each) => this.#serves(each))
+    const states = objectStates(scope, object)
     const known = newestState(states.forgotten ? withoutOutdated(states) : states)
     if (!known || object.resourceVersion === '') return false
     if (!mayFollow(object.resourceVersion, known.held.version)) return true
@@ -587,22 +571,14 @@ export class LogStore implements ObjectStore {
     return this.#parts.state.scope(scopeOf(partition, gvr))
   }
 
-  /** A collection that can be served. */
   #collectionOf(key: CollectionKey): Collection | undefined {
     if (this.#isOver) return undefined
-    const found = this.#parts.state.collection(addressOf(key))
-    return found && this.#serves(found) ? found : undefined
+    return this.#parts.state.collection(addressOf(key))
   }
 
-  #serves({ isWhole, address }: Collection): boolean {
-    const { missed } = this.#parts.path
-    return isWhole && (missed.size === 0 || !missed.has(textOf(address)))
-  }
-
-  /** Those that are complete. */
   #served({ collections }: Scope, isIn: (namespace: string) => boolean): StoredCollection[] {
     return [...collections.values()].flatMap((each) =>
-      this.#serves(each) && !each.hasDamage && isIn(each.address.namespace)
+      isIn(each.address.namespace)
         ? [{ key: keyOf(each.address), resourceVersion: each.version }]
         : [],
     )

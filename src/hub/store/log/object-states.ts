@@ -3,7 +3,7 @@ import type { GVK } from '../../../api/kube/gvk.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { covers, nameKey } from './address.ts'
 import { isSame, isSameVersion, type Held } from './held.ts'
-import type { Collection, Scope } from './scope.ts'
+import type { Scope } from './scope.ts'
 
 /** One stored version of the object. */
 export interface ObjectState {
@@ -18,7 +18,6 @@ export interface ObjectState {
 /** A complete collection with respect to one object: it has it, or it would and does not. */
 interface Membership {
   readonly version: string
-  readonly hasDamage: boolean
   readonly member: ObjectState | undefined
 }
 
@@ -32,22 +31,19 @@ export interface ObjectStates {
   readonly memberships: readonly Membership[]
 }
 
-/** `serves`: collections that did not miss a write. */
 export function objectStates(
   scope: Scope,
   named: { readonly namespace: string; readonly name: string },
-  serves: (collection: Collection) => boolean,
 ): ObjectStates {
   const key = nameKey(named)
   const record = scope.records.get(key)
   const tombstone = scope.tombstones.get(key)
   const memberships: Membership[] = []
   for (const collection of scope.collections.values()) {
-    const { address, version, hasDamage, gvk, members, seenAt } = collection
+    const { address, version, gvk, members, seenAt } = collection
     const held = members.get(key)
     if (!held && !covers(address, named)) continue
-    if (!serves(collection) || (address.namespace !== '' && address.namespace !== named.namespace))
-      continue
+    if (address.namespace !== '' && address.namespace !== named.namespace) continue
     // Members have the kind that their list is named for; a Table stays one.
     const kind = gvk.kind.replace(/List$/, '')
     const member = held && {
@@ -56,7 +52,7 @@ export function objectStates(
       confirmedVersion: version,
       confirmedAt: seenAt,
     }
-    memberships.push({ version, hasDamage, member })
+    memberships.push({ version, member })
   }
   return {
     record: record && {
@@ -131,10 +127,8 @@ export function currentState(states: ObjectStates): ObjectState | 'absent' | und
   const newest = newestState(valid)
   const confirmed = newest && confirmationOf(valid, newest).confirmedVersion
   const isDenied = states.memberships.some(
-    ({ member, hasDamage, version }) =>
-      !member &&
-      !hasDamage &&
-      (confirmed === undefined ? !isNewer(below, version) : isNewer(version, confirmed)),
+    ({ member, version }) =>
+      !member && (confirmed === undefined ? !isNewer(below, version) : isNewer(version, confirmed)),
   )
   return isDenied ? 'absent' : newest
 }

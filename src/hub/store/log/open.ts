@@ -156,15 +156,11 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
     const { namespace, name, version } = held
     const cause = { scope, object: { namespace, name, version } }
     report('damaged', new StoreFailure(damaged, { cause }))
-    state.markDamaged(scope, held)
-    const record = {
-      kind: 'damaged',
-      scope,
-      object: [namespace, name],
-      serial: held.body.serial,
-    } as const
-    const write = { compose: () => ({ record }), bytes: 0, applied: nothing }
-    path.push(write).catch(nothing)
+    const record = state.referringTo(scope, held.body)
+    state.apply(record, [])
+    path
+      .push({ compose: () => ({ record }), bytes: 0, first: true, applied: nothing })
+      .catch(nothing)
   })
   const store: LogStore = new LogStore({
     state,

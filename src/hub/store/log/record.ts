@@ -67,14 +67,6 @@ export interface ForgetRecord {
   readonly below: string
 }
 
-/** A body cannot be read: what refers to it is removed. */
-export interface DamagedRecord {
-  readonly kind: 'damaged'
-  readonly scope: ScopeKey
-  readonly object: NamePair
-  readonly serial: number
-}
-
 export interface DocumentRecord {
   readonly kind: 'document'
   readonly document: DocumentMark
@@ -83,12 +75,7 @@ export interface DocumentRecord {
   readonly bodies: readonly BodyMark[]
 }
 
-/** The collection missed a write: it is unknown until its next list. */
-export interface UnfitRecord {
-  readonly kind: 'unfit'
-  readonly collection: CollectionAddress
-}
-
+/** Removes what there is no room for, what is refused, damaged, or missed a write. */
 export interface EvictRecord {
   readonly kind: 'evict'
   readonly collections: readonly CollectionAddress[]
@@ -114,8 +101,6 @@ export interface CollectionSnapshot {
   readonly version: string
   readonly extra: string
   readonly confirmedAt: number
-  readonly isWhole: boolean
-  readonly hasDamage: boolean
   readonly members: readonly HeldMark[]
   readonly eventsFrom: string
   readonly gaps: readonly VersionGap[]
@@ -145,9 +130,7 @@ export type LogRecord =
   | ListRecord
   | PutRecord
   | ForgetRecord
-  | DamagedRecord
   | DocumentRecord
-  | UnfitRecord
   | EvictRecord
   | DropRecord
   | BodiesRecord

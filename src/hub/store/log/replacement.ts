@@ -165,10 +165,9 @@ export class StagedReplacement implements Replacement {
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.failure) throw this.failure
-    const { address, path } = this.#parts
+    const { address } = this.#parts
     const before = this.#collection
-    const isWhole = before?.isWhole === true && !path.missed.has(textOf(address))
-    if (isWhole && isNewer(before.version, head.resourceVersion)) return undefined
+    if (before && isNewer(before.version, head.resourceVersion)) return undefined
     const objects: ObjectMark[] = []
     const placed: Body[] = []
     for (const [key, { mark, stored, body }] of this.#listed) {
@@ -183,8 +182,8 @@ export class StagedReplacement implements Replacement {
       if (!this.#listed.has(key)) removed.push([namespace, name])
     const confirmedAt = now()
     const { gvk, extra, resourceVersion: version } = head
-    const isSameList = before !== undefined && isWhole && objects.length + removed.length === 0
-    if (isSameList && isSameHead(before, head) && !before.hasDamage) {
+    const isSameList = before !== undefined && objects.length + removed.length === 0
+    if (isSameList && isSameHead(before, head)) {
       before.seenAt = confirmedAt
       if (isRecent(before.confirmedAt)) return undefined
     }
@@ -218,7 +217,7 @@ function sizeAfter(
 }
 
 const isKept = (stored: Held | undefined, member: Held | undefined): boolean =>
-  stored !== undefined && member !== undefined && !member.body.isDamaged && isSame(stored, member)
+  stored !== undefined && member !== undefined && isSame(stored, member)
 
 const isSameHead = (before: Collection, next: CollectionHead): boolean =>
   before.version === next.resourceVersion &&

@@ -17,10 +17,6 @@ export class Collection {
   /** When an API server last confirmed it, as recorded, and as this process knows. */
   confirmedAt = 0
   seenAt = 0
-  /** False: it missed a write. */
-  isWhole = false
-  /** An object of it is damaged, and removed; the next list repairs that. */
-  hasDamage = false
   readonly members = new Map<string, Held>()
   readonly log = new EventLog()
   /** Of the members. */

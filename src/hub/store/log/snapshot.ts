@@ -25,15 +25,13 @@ export function snapshotOf(scope: Scope): ScopeRecord {
 
 function snapshotOfCollection(of: Collection, mark: (held: Held) => HeldMark): CollectionSnapshot {
   const { namespace, labelSelector, fieldSelector } = of.address
-  const { gvk, version, extra, seenAt, isWhole, hasDamage, members, log } = of
+  const { gvk, version, extra, seenAt, members, log } = of
   return {
     of: { namespace, labelSelector, fieldSelector },
     gvk,
     version,
     extra,
     confirmedAt: seenAt,
-    isWhole,
-    hasDamage,
     members: [...members.values()].map(mark),
     eventsFrom: log.from,
     gaps: log.gaps,

@@ -73,14 +73,8 @@ export class State {
       case 'forget':
         this.#forget(record)
         break
-      case 'damaged':
-        this.#damaged(record)
-        break
       case 'document':
         this.#document(record, bodies[0])
-        break
-      case 'unfit':
-        this.#unfit(record.collection)
         break
       case 'evict':
         this.#evict(record)
@@ -129,7 +123,7 @@ export class State {
   #events(of: records.ApplyRecord, bodies: readonly Body[]): readonly (Held | undefined)[] {
     const scope = this.scope(of.collection.scope)
     const found = scope?.collections.get(textInScope(of.collection))
-    const isFollowed = found?.isWhole === true && !isNewer(of.since, found.version)
+    const isFollowed = found !== undefined && !isNewer(of.since, found.version)
     const collection = isFollowed ? found : undefined
     const displaced: (Held | undefined)[] = []
     const before = collection?.version ?? ''
@@ -189,15 +183,15 @@ export class State {
       if (body) collection.set(heldOf(mark, body))
     }
     tombstones.listed(scope, collection, version)
-    const isSame = before?.isWhole === true && of.removed.length === 0 && of.objects.length === 0
+    const isSame = before !== undefined && of.removed.length === 0 && of.objects.length === 0
     if (!isSame) collection.log.restart(version)
     else if (version !== before.version) collection.log.unchanged(before.version, version)
     collection.gvk = of.gvk
     collection.version = version
     collection.extra = of.extra
     collection.confirmedAt = collection.seenAt = of.confirmedAt
-    collection.isWhole = collection.members.size === of.size
-    collection.hasDamage = false
+    // It lost its base to a damaged record.
+    if (collection.members.size !== of.size) this.#evictCollection(address)
   }
 
   #put(of: records.PutRecord, [body]: readonly Body[]): void {
@@ -229,26 +223,21 @@ export class State {
     }
   }
 
-  /** A body cannot be read; a record is about to say so. */
-  markDamaged(of: ScopeKey, { body, ...named }: Held): void {
-    for (const collection of this.scope(of)?.collections.values() ?? [])
-      if (collection.members.get(nameKey(named))?.body === body) collection.hasDamage = true
-  }
-
-  #damaged({ scope: of, object: [namespace, name], serial }: records.DamagedRecord): void {
+  /** What refers to the body of an object. */
+  referringTo(of: ScopeKey, body: Body): records.EvictRecord {
     const scope = this.scope(of)
-    if (!scope) return
-    const key = nameKey({ namespace, name })
-    const isOf = (held: Held | undefined): boolean => held?.body.serial === serial
-    if (isOf(scope.records.get(key)?.held)) scope.removeRecord(key)
-    for (const collection of scope.collections.values()) {
-      const { log, members, version } = collection
-      if (log.events.some(({ object, previous }) => isOf(object) || isOf(previous)))
-        log.restart(version)
-      if (!isOf(members.get(key))) continue
-      collection.remove(key)
-      collection.hasDamage = true
-    }
+    const isOf = (held: Held | undefined): boolean => held?.body === body
+    const collections = [...(scope?.collections.values() ?? [])]
+      .filter(
+        ({ log, members }) =>
+          members.values().some(isOf) ||
+          log.events.some(({ object, previous }) => isOf(object) || isOf(previous)),
+      )
+      .map(({ address }) => address)
+    const objects = [...(scope?.records.values() ?? [])]
+      .filter(({ held }) => isOf(held))
+      .map(({ held: { namespace, name } }) => [of, namespace, name] as const)
+    return { kind: 'evict', collections, objects, documents: [] }
   }
 
   #document(of: Omit<HeldDocument, 'body'>, body: Body | undefined): void {
@@ -259,20 +248,8 @@ export class State {
     this.documents.set(key, { document, mediaType, confirmedAt, body: body.hold() })
   }
 
-  #unfit(address: CollectionAddress): void {
-    const collection = this.collection(address)
-    if (!collection) return
-    collection.isWhole = false
-    collection.log.restart(collection.version)
-  }
-
   #evict({ collections, objects, documents }: records.EvictRecord): void {
-    for (const address of collections) {
-      const text = textInScope(address)
-      const scope = this.scope(address.scope)
-      scope?.collections.get(text)?.clear()
-      scope?.collections.delete(text)
-    }
+    for (const address of collections) this.#evictCollection(address)
     for (const [scope, namespace, name] of objects)
       this.scope(scope)?.removeRecord(nameKey({ namespace, name }))
     this.#dropDocuments(documents.map(documentKey))
@@ -280,6 +257,13 @@ export class State {
       tombstones.prune(scope)
       if (scope.collections.size + scope.records.size === 0) this.scopes.delete(text)
     }
+  }
+
+  #evictCollection(address: CollectionAddress): void {
+    const text = textInScope(address)
+    const scope = this.scope(address.scope)
+    scope?.collections.get(text)?.clear()
+    scope?.collections.delete(text)
   }
 }
 

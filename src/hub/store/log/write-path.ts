@@ -6,7 +6,7 @@ import { failureOf, type ReportFault } from './faults.ts'
 import { encode, type Encoded } from './frame.ts'
 import type { Held } from './held.ts'
 import type { LogWriter, Place } from './log-writer.ts'
-import type { LogRecord } from './record.ts'
+import type { EvictRecord, LogRecord } from './record.ts'
 import type { State } from './state.ts'
 
 /** Bytes that may wait to be written before further list batches have to wait, too. */
@@ -83,10 +83,11 @@ export interface WritePathParts {
 /**
  * Takes writes to the log in order: those of one turn together, and while they are being written
  * later ones wait. A record changes the state when it is written. A disk that refuses writes is
- * tried until it takes one; a collection that missed a write is marked before anything else.
+ * tried until it takes one; a collection that missed a write is unknown from then on, and removed
+ * on the disk before anything else is written.
  */
 export class WritePath {
-  /** Collections that missed a write, and are not marked yet. */
+  /** Collections that missed a write, and are not removed on the disk yet. */
   readonly missed = new Map<string, CollectionAddress>()
   readonly #parts: WritePathParts
   readonly #waiting: Waiting[] = []
@@ -219,10 +220,11 @@ export class WritePath {
     const bytes = group.reduce((sum, { write }) => sum + write.bytes, 0)
     this.#waitingBytes -= bytes
     const ready = group.flatMap((waiting) => composed(waiting) ?? [])
+    const isTried = this.#making === 'in vain' && !group[0]?.write.first
+    // A later write tries again.
+    if (isTried) this.#making = 'no'
     if (ready.length > 0) {
-      const isFull = this.#making === 'in vain' && !group[0]?.write.first && !this.#mayGoOn(bytes)
-      if (this.#making === 'in vain' && !group[0]?.write.first) this.#making = 'no'
-      if (isFull)
+      if (isTried && !this.#mayGoOn(bytes))
         this.#refuse(
           group,
           new StoreFailure(this.#parts.log.hasLost ? refused : full(this.#parts.maxBytes)),
@@ -236,13 +238,11 @@ export class WritePath {
 
   async #append(ready: readonly Ready[], bytes: number): Promise<void> {
     const { state, log, onCommitted, onWritten } = this.#parts
-    const unfit = [...this.missed.values()].map(
-      (of) => ({ kind: 'unfit', collection: of }) as const,
+    const missed = this.missed.size > 0 ? [encode(without([...this.missed.values()]))] : []
+    const places = (await log.append([...missed, ...ready.map(({ frame }) => frame)])).slice(
+      missed.length,
     )
-    const frames = [...unfit.map((record) => encode(record)), ...ready.map(({ frame }) => frame)]
-    const places = (await log.append(frames)).slice(unfit.length)
     this.missed.clear()
-    for (const record of unfit) state.apply(record, [])
     if (this.#isFailing) this.#recovered()
     const durable: (() => void)[] = []
     for (const [at, { waiting, of }] of ready.entries()) {
@@ -258,7 +258,7 @@ export class WritePath {
     }
     if (bytes > 0 || ready.some(({ of }) => of.record.kind === 'list')) onCommitted(bytes)
     onWritten(ready.map(({ of }) => of.record))
-    if (durable.length + unfit.length === 0) return
+    if (durable.length + missed.length === 0) return
     // Later writes do not wait for it.
     const group = ready.flatMap(({ waiting }) => (waiting.write.durable ? [waiting] : []))
     log.sync().then(
@@ -272,6 +272,7 @@ export class WritePath {
     for (const { write, done } of group) {
       if (write.of) {
         this.missed.set(textOf(write.of), write.of)
+        this.#parts.state.apply(without([write.of]), [])
         this.#parts.onMissed(write.of)
       }
       done.reject(failure)
@@ -297,6 +298,13 @@ export class WritePath {
     this.#parts.onRecovered()
   }
 }
+
+const without = (collections: readonly CollectionAddress[]): EvictRecord => ({
+  kind: 'evict',
+  collections,
+  objects: [],
+  documents: [],
+})
 
 const refused = 'the disk refuses writes'
 const full = (maxBytes: number): string =>

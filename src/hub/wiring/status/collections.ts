@@ -14,7 +14,7 @@ export const collectionStatuses = (
 })
 
 const statusOf = (
-  { key, resourceVersion, confirmedAt, isWhole, objects, bytes }: MeasuredCollection,
+  { key, resourceVersion, confirmedAt, objects, bytes }: MeasuredCollection,
   cacher: Cacher | undefined,
 ): CollectionStatus => ({
   resource: qualifiedResource(key.gvr),
@@ -26,7 +26,6 @@ const statusOf = (
   representation: representationText(key.partition.representation),
   resourceVersion,
   confirmedAt: new Date(confirmedAt).toISOString(),
-  whole: isWhole,
   objects,
   bytes,
   watchers: cacher?.watchers ?? 0,

@@ -59,8 +59,6 @@ export interface CollectionStatus {
   readonly resourceVersion: string
   /** When an API server last confirmed it. */
   readonly confirmedAt: string
-  /** Whether it can be served, and none of its objects is known to be damaged. */
-  readonly whole: boolean
   readonly objects: number
   readonly bytes: number
   /** Clients' watches that its cacher serves. */

@@ -102,8 +102,6 @@ const emptyAt = (version: () => string | undefined): ObjectStore =>
       extra: '',
       confirmedAt: 1,
       batches: [],
-      isWhole: () => true,
-      [Symbol.dispose]: () => undefined,
     }),
     changes: () => 'expired',
   }) as unknown as ObjectStore
@@ -162,7 +160,7 @@ void t.test('an event stored when the upstream watch was cut is sent from the di
     extra: '',
     confirmedAt: 1,
   }
-  const list = { ...head, batches: [], isWhole: () => true, [Symbol.dispose]: () => undefined }
+  const list = { ...head, batches: [] }
   const store = {
     version: () => version,
     committedVersion: () => version,
@@ -250,8 +248,6 @@ void t.test('events are compared for a client that selects some of the objects',
       extra: '',
       confirmedAt: 1,
       batches: [],
-      isWhole: () => true,
-      [Symbol.dispose]: () => undefined,
     }),
     changes: () => {
       read += 1

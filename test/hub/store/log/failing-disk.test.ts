@@ -43,7 +43,7 @@ function recovery(t: Test): { recovered: Promise<void>; onRecovered: () => void 
   return { recovered: promise, onRecovered: resolve }
 }
 
-void t.test('a refused write changes nothing, and leaves its collection unfit', async (t) => {
+void t.test('a refused write changes nothing, and leaves its collection unknown', async (t) => {
   const directory = rootFolder(t)
   await using store = await open(directory)
   await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
@@ -54,16 +54,16 @@ void t.test('a refused write changes nothing, and leaves its collection unfit', 
     await t.rejects(refused, { code: 'STORE_FAILURE' })
   }
   t.equal(store.list(collection()), undefined)
-  t.equal(store.incompleteCollections, 1)
-  t.equal(store.get(keyOf('never')), undefined, 'an unfit collection knows no absence')
+  t.equal(store.missedCollections, 1)
+  t.equal(store.get(keyOf('never')), undefined, 'an unknown collection knows no absence')
   t.equal(store.get(keyOf('b')), undefined, 'nor what it held')
   t.strictSame(listed(store, other), ['a at 1'], 'others go on')
   await store.apply(collection(), [changed('MODIFIED', object('a', 9))])
-  t.equal(store.list(collection()), undefined, 'events do not make it fit again')
+  t.equal(store.list(collection()), undefined, 'events do not make it known again')
   await replace(store, collection(), head(10), [object('a', 9), object('b', 2)])
   t.strictSame(listed(store, collection()), ['a at 9', 'b at 2'])
   for (const since of [5, 6, 9]) t.equal(eventsAfter(store, collection(), since), 'expired')
-  t.equal(store.incompleteCollections, 0)
+  t.equal(store.missedCollections, 0)
   t.strictSame(faults, ['write'])
 })
 
