@@ -25,7 +25,7 @@ import type { EnsureInputs, FilterParts } from '../../src/hub/pipeline/resumed-w
 import { RefusedReads } from '../../src/hub/boot/refused-reads.ts'
 import { OpenWatches } from '../../src/hub/pipeline/open-watches.ts'
 import { pipeline } from '../../src/hub/pipeline/pipeline.ts'
-import { clientForward } from '../../src/hub/pipeline/client-forward.ts'
+import { withAuthenticationOutcome } from '../../src/hub/pipeline/authentication-outcome.ts'
 import {
   upstreamHandlers,
   type DispatchParts,
@@ -113,12 +113,12 @@ export async function startHubParts(
   const watchersEnded: string[] = []
   const storeFailures: unknown[] = []
   const malformed: unknown[] = []
-  const forward = forwarder(cloud, connections)
+  const forward = forwarder(cloud, connections, () => ({ receivedBytes: 0 }))
   const keys = new ClusterKeys(join(rootDir, 'keys.json'))
-  const clients = clientForward(forward, {
-    learning: { keys, onLearned: () => undefined, onFailure: () => undefined },
-    memoryLimitBytes: 1024 ** 3,
-    onShed: () => undefined,
+  const authentication = withAuthenticationOutcome(forward, {
+    keys,
+    onLearned: () => undefined,
+    onFailure: () => undefined,
   })
   const reviews = new RecordedReviews(store, storedKey(join(rootDir, 'token.key')))
   const recorder = new Recorder(
@@ -145,7 +145,7 @@ export async function startHubParts(
       scope: shared.scope ?? (() => [services]),
     })
   const upstreamParts: UpstreamPathParts = {
-    forward: clients.forward,
+    forward: authentication.forward,
     upgrade: upgrader(cloud, connections),
     recorder,
     store,
@@ -228,7 +228,7 @@ export async function startHubParts(
       accepted: nothingAccepted,
       outage: noOutage,
     },
-    clients,
+    authentication,
     stopping: new AbortController().signal,
     ownHosts: new Set(),
     metrics: createMetrics(),

@@ -154,8 +154,8 @@ export interface Exchange extends Incoming {
   readonly comparesEvents?: () => boolean
   /** Called when an upstream may have received the first bytes of the request. */
   readonly onSent?: () => void
-  /** Called with each part of an upstream's answer that arrives. */
-  readonly onReceived?: () => void
+  /** Called with the bytes of each part of an upstream's answer that arrives; 0: its head. */
+  readonly onReceived?: (bytes: number) => void
   /** The span of the request, where its trace is recorded. */
   readonly span?: Span
 }

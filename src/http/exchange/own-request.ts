@@ -31,7 +31,7 @@ export interface OwnRequest extends RequestCredentials {
   /** See `Exchange`. */
   readonly comparesEvents?: () => boolean
   /** See `Exchange`. */
-  readonly onReceived?: () => void
+  readonly onReceived?: Exchange['onReceived']
   readonly signal: AbortSignal
 }
 

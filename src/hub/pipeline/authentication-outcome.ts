@@ -1,10 +1,10 @@
 import { elapsed } from '../../base/clock.ts'
 import { answerDeadline } from '../../http/exchange/answer-deadline.ts'
-import type { Exchange } from '../../http/exchange/exchange.ts'
+import type { BytesReply, Claim, Exchange } from '../../http/exchange/exchange.ts'
 import { HeaderList, isFromApiServer } from '../../http/exchange/headers.ts'
 import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
 import type { ClusterKeys, PublishedKeys } from '../identity/cluster-keys.ts'
-import type { Forward } from '../upstream/forward.ts'
+import type { Forward, ForwardOptions } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
 import { isRelayed, parseRequestInfo } from '../../api/request/request-info.ts'
 import { wholeText } from '../../http/exchange/chunks.ts'
@@ -51,18 +51,25 @@ export function withAuthenticationOutcome(
       onFailure(error)
     }
   }
-  const heeding: Forward = async (exchange, options) => {
+  const heeding = async (
+    exchange: Exchange,
+    claim: Claim,
+    options: ForwardOptions,
+  ): Promise<BytesReply> => {
     const reply = await forward(exchange, options)
-    const { claim, method, info } = exchange
+    const { method, info } = exchange
     // A pod or a kubelet may have answered, or an API server that knows no account yet.
     const isOfApiServer = !isRelayed(info) && !reply.isStarting
     if (reply.status !== 401 || isOfApiServer)
-      await claim?.onUpstreamAnswer({ method, status: reply.status, headers: reply.headers })
-    if (claim?.keyId !== undefined && isDue(claim.keyId) && claim.holds())
-      learning = learn(exchange)
+      await claim.onUpstreamAnswer({ method, status: reply.status, headers: reply.headers })
+    if (claim.keyId !== undefined && isDue(claim.keyId) && claim.holds()) learning = learn(exchange)
     return reply
   }
-  return { forward: heeding, keysFetched: () => learning }
+  return {
+    forward: (exchange, options) =>
+      exchange.claim ? heeding(exchange, exchange.claim, options) : forward(exchange, options),
+    keysFetched: () => learning,
+  }
 }
 
 /** The same upgrader; it reports each upgrade that an API server has made to the caller's claim. */

@@ -1,6 +1,6 @@
 import { onAbort } from '../../base/abort.ts'
 import { elapsed } from '../../base/clock.ts'
-import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
+import type { Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
 import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { StatusError, timeout, tooManyRequests } from '../../api/kube/status.ts'
 import { Termination } from './termination.ts'
@@ -96,7 +96,8 @@ export class MemoryBudget {
       holder.bytes.add(bytes)
       holder.seat.add(1)
       onAbort(signal, () => this.#release(id))
-      return holder.termination.serve(next)
+      // Counts the bytes of an answer as they arrive.
+      return holder.termination.serve(next, { onReceived: (bytes) => this.#add(id, bytes) })
     }
 
   #hasRoom(level: PriorityLevel, bytes: number): boolean {
@@ -143,24 +144,14 @@ export class MemoryBudget {
     return true
   }
 
-  /** Counts the bytes of an answer as they arrive. */
-  received(id: string, source: ByteSource): ByteSource {
-    return this.#counting(id, source, 1)
-  }
-
   /** The layer above all that hold bytes: bytes that pass it are no longer held. */
   readonly sending =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     async (exchange) => {
       const reply = await next(exchange)
       if (reply.kind !== 'bytes' || !this.#holders.has(exchange.id)) return reply
-      return { ...reply, source: this.#counting(exchange.id, reply.source, -1) }
+      return { ...reply, source: metered(reply.source, (bytes) => this.#add(exchange.id, -bytes)) }
     }
-
-  #counting(id: string, source: ByteSource, sign: 1 | -1): ByteSource {
-    if (!this.#holders.has(id)) return source
-    return metered(source, (bytes) => this.#add(id, sign * bytes))
-  }
 }
 
 function bodyBytes(contentLength: string | undefined): number {

@@ -5,7 +5,7 @@ import { mayBeExplained } from '../identity/inspectors.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
 import { withAuthentication } from './authentication.ts'
-import type { ClientForward } from './client-forward.ts'
+import type { AuthenticationForward } from './authentication-outcome.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withConfirmedAccount } from './confirmed-account.ts'
 import { withExplanation } from './explain.ts'
@@ -15,7 +15,7 @@ import type { FilterParts } from './resumed-watch.ts'
 import { withFilters } from './filter-answers.ts'
 import { withDeadline } from './deadline.ts'
 import { isShort, withInFlightLimit, type OnShed } from './in-flight.ts'
-import type { MemoryBudget } from './memory.ts'
+import { MemoryBudget } from './memory.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { priorityLevels, PriorityShares } from './priority-levels.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
@@ -37,7 +37,7 @@ interface PipelineParts {
   readonly stopping: AbortSignal
   /** Names and addresses besides loopback's under which callers may call this host. */
   readonly ownHosts: ReadonlySet<string>
-  readonly clients: Pick<ClientForward, 'authentication' | 'memory'>
+  readonly authentication: AuthenticationForward
   readonly dispatch: DispatchParts
   readonly onUnexpected: OnUnexpected
   readonly onAnswer: OnAnswer
@@ -53,7 +53,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const onShed = countingShed(parts.metrics)
   const seats = new PriorityShares(() => parts.maxRequestsInFlight)
   parts.metrics.onRead(() => showSeats(seats, parts.metrics))
-  const { authentication, memory } = parts.clients
+  const memory = new MemoryBudget(parts.memoryLimitBytes, onShed)
   const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>
     parts.metrics.connectionsCut.add({ reason: 'memory' }),
   )
@@ -74,7 +74,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       // sheds by priority level before anything is queued, and before memory runs out
       .through(withAdmission(seats, memory, onShed))
       // before anything is recorded or looked up: the identity is part of the key
-      .through(withConfirmedAccount(authentication, parts.dispatch))
+      .through(withConfirmedAccount(parts.authentication, parts.dispatch))
       // reads the bodies that are part of a record's key; below the limits on bodies
       .through(withContent)
       // ends a watch at its deadline, when the hub stops or its caller is no longer known
@@ -102,7 +102,7 @@ function withSending(memory: MemoryBudget, slowWatches: SlowWatches) {
 }
 
 /** Counts shed requests, by reason and priority level. */
-export const countingShed =
+const countingShed =
   ({ requestsRejected }: HubMetrics): OnShed =>
   (reason, level) =>
     requestsRejected.add({ reason, priority_level: level })

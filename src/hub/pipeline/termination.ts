@@ -16,15 +16,16 @@ export class Termination {
   }
 
   /**
-   * Passes the exchange on with a signal that aborts when the client disconnects, and after `end`.
+   * Passes the exchange on with a signal that aborts when the client disconnects, and after `end`;
+   * `heard` follows its answer.
    */
-  serve(next: Handler<Exchange>): Promise<Reply> {
+  serve(next: Handler<Exchange>, heard: Pick<Exchange, 'onReceived'> = {}): Promise<Reply> {
     const { promise, resolve, reject } = this.#answer
     const onSent = (): void => {
       this.#sent = true
       this.#exchange.onSent?.()
     }
-    next({ ...this.#exchange, signal: this.#abort.signal, onSent }).then(resolve, reject)
+    next({ ...this.#exchange, ...heard, signal: this.#abort.signal, onSent }).then(resolve, reject)
     return promise
   }
 

@@ -17,7 +17,6 @@ import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Tracer } from '../../tracing/span.ts'
 import type { TrafficLabels } from '../../metrics/traffic.ts'
-import type { Forward } from '../upstream/forward.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { OpenWatches } from './open-watches.ts'
 import { recordingSpans } from './request-span.ts'
@@ -199,7 +198,7 @@ const whyOf = ({ kind, from, explanation }: WireReply): string | undefined =>
   kind === 'body' && from === 'hub' ? explanation?.reason?.slice(0, longestWhy) : undefined
 
 /** The labels under which the traffic of a request is counted. */
-function trafficLabels({ info, component }: Exchange): TrafficLabels {
+export function trafficLabels({ info, component }: Exchange): TrafficLabels {
   return {
     verb: info.verb,
     resource: info.isResource ? info.gvr.resource : '',
@@ -207,18 +206,3 @@ function trafficLabels({ info, component }: Exchange): TrafficLabels {
     client: component,
   }
 }
-
-/**
- * The same forwarder; it counts the bytes of answers as they arrive, so that a watch counts while
- * it lasts.
- */
-export const countingBytes =
-  (forward: Forward, metrics: HubMetrics): Forward =>
-  async (exchange, options) => {
-    const reply = await forward(exchange, options)
-    const traffic = metrics.traffic(trafficLabels(exchange))
-    return {
-      ...reply,
-      source: metered(reply.source, (bytes) => void (traffic.receivedBytes += bytes)),
-    }
-  }

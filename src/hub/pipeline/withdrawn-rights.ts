@@ -40,11 +40,13 @@ export class WithdrawnRights {
 
   /** The same forwarder; heeds its answers to callers with tokens. */
   heeding(forward: Forward): Forward {
-    return async (exchange, options) => {
+    const heeded: Forward = async (exchange, options) => {
       const reply = await forward(exchange, options)
       if (reply.status === 403) await this.#refused(exchange, reply)
       return reply
     }
+    return (exchange, options) =>
+      (exchange.credential === 'caller' ? heeded : forward)(exchange, options)
   }
 
   /** The same upgrader; a refusal of a watch is passed on meanwhile. */

@@ -6,6 +6,7 @@ import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import { NotConnected, StreamRefused } from '../../http/client/wire-error.ts'
 import { isLongRunning, isObjectRead, isRelayed, isWatch } from '../../api/request/request-info.ts'
+import type { Traffic } from '../../metrics/traffic.ts'
 import { attemptBody } from './attempt-body.ts'
 import { rawStrings, UpstreamBody } from './upstream-body.ts'
 import { UpstreamGone, type Upstream } from './upstream.ts'
@@ -43,6 +44,8 @@ export interface Outgoing {
   readonly repeatable: boolean
   /** Whether it is of no use to wait longer for the answer. It does not reject. */
   readonly isInVain: () => Promise<boolean>
+  /** Where the bytes of the answer are counted. */
+  readonly traffic: Pick<Traffic, 'receivedBytes'>
 }
 
 /** The head of an upstream's answer, and its body to come. */
@@ -180,7 +183,7 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    this.#received()
+    this.#received(0)
     if (status < 200) return
     const headers = new HeaderList(rawStrings(controller.rawHeaders))
     if (hasUnknownFraming(headers)) return controller.abort(new UnknownFraming())
@@ -203,14 +206,16 @@ class Attempt implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#received()
+    this.#received(chunk.byteLength)
     this.#body.data(chunk, controller)
     if (this.#state === 'held' && this.#body.early > heldBytes) this.#answer()
   }
 
-  #received(): void {
+  #received(bytes: number): void {
+    const { traffic, exchange } = this.#outgoing
     this.#upstream.received()
-    this.#outgoing.exchange.onReceived?.()
+    traffic.receivedBytes += bytes
+    exchange.onReceived?.(bytes)
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {

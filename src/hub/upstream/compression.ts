@@ -25,12 +25,12 @@ export const withCompression =
     if (acceptsGzip(exchange.headers)) {
       if (exchange.method !== 'GET') return forward(exchange, options)
       return forward(exchange, options).then((reply) =>
-        reply.status === 200 && mayChange(exchange) ? inflated(reply, onUnpacked) : reply,
+        reply.status === 200 && mayChange(exchange) ? inflated(reply, exchange, onUnpacked) : reply,
       )
     }
     if (!always() || !isOfCollection(exchange)) return forward(exchange, options)
     const compressed = { ...exchange, headers: withGzipOnly(exchange.headers) }
-    return forward(compressed, options).then((reply) => inflated(reply, onUnpacked))
+    return forward(compressed, options).then((reply) => inflated(reply, exchange, onUnpacked))
   }
 
 /** Not a request for a range: part of a compressed body cannot be inflated. */
@@ -41,11 +41,20 @@ const isOfCollection = ({ method, info, headers }: Exchange): boolean =>
   headers.get('range') === undefined
 
 /** A 204 or 304 has no body, even if its headers name an encoding. */
-const inflated = (reply: BytesReply, onUnpacked: OnUnpacked): BytesReply =>
+const inflated = (
+  reply: BytesReply,
+  { onReceived }: Exchange,
+  onUnpacked: OnUnpacked,
+): BytesReply =>
   isGzip(reply.headers) && reply.status !== 204 && reply.status !== 304
     ? {
         ...reply,
         headers: unpackedHeaders(reply.headers),
-        source: sourceOf(unpacked(new Chunks(reply.source), onUnpacked)),
+        source: sourceOf(
+          unpacked(new Chunks(reply.source), (packedBytes, unpackedBytes) => {
+            onUnpacked(packedBytes, unpackedBytes)
+            onReceived?.(unpackedBytes - packedBytes)
+          }),
+        ),
       }
     : reply

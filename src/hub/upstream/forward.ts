@@ -73,7 +73,11 @@ export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<B
  * to try, and with `CredentialsRefused` where none is left that does not refuse the hub's
  * credentials.
  */
-export function forwarder(cloud: Cloud, connections: Connections): Forward {
+export function forwarder(
+  cloud: Cloud,
+  connections: Connections,
+  trafficOf: (exchange: Exchange) => Outgoing['traffic'],
+): Forward {
   return async (exchange, options) => {
     // Without an identity the request would be anonymous, and its answer not the node's.
     if (exchange.credential === 'node' && connections.credentials.awaited)
@@ -93,7 +97,7 @@ export function forwarder(cloud: Cloud, connections: Connections): Forward {
       if (fallback?.upstream === upstream || refusal?.upstream === upstream) continue
       const began = elapsed()
       try {
-        const request = { exchange, repeatable }
+        const request = { exchange, repeatable, traffic: trafficOf(exchange) }
         const reply = await attemptAt(upstream, request, connections, cloud, options)
         const isGateways = isOfGateway(reply)
         if (repeatable && isGateways) {
@@ -211,19 +215,19 @@ function attempts(candidates: readonly Upstream[], repeatable: boolean): readonl
  */
 function attemptAt(
   upstream: Upstream,
-  { exchange, repeatable }: Pick<Outgoing, 'exchange' | 'repeatable'>,
+  request: Pick<Outgoing, 'exchange' | 'repeatable' | 'traffic'>,
   connections: Connections,
   { upstreams }: Cloud,
   { insteadOfWaiting }: ForwardOptions,
 ): Promise<UpstreamReply> {
+  const { exchange } = request
   const span = attemptSpan(exchange, upstream.origin)
   const headers = outgoingHeaders(exchange, upstream.host, connections, span)
   const isInVain = async (): Promise<boolean> =>
     upstream.health === 'unready' &&
     (upstreams.some(({ availability }) => availability === 'ready') ||
       (await insteadOfWaiting?.()) === true)
-  const outgoing = { exchange, headers, repeatable, isInVain }
-  const answer = attempt(outgoing, upstream, connections)
+  const answer = attempt({ ...request, headers, isInVain }, upstream, connections)
   if (span)
     answer.then(
       ({ status }) => endAttempt(span, status),

@@ -21,9 +21,8 @@ import { NodeEvents } from '../answers/node-events.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
-import { countingShed, pipeline } from '../pipeline/pipeline.ts'
+import { pipeline } from '../pipeline/pipeline.ts'
 import type { EnsureInputs } from '../pipeline/resumed-watch.ts'
-import { clientForward, type ClientForward } from '../pipeline/client-forward.ts'
 import {
   dispatcher,
   upstreamHandlers,
@@ -31,13 +30,17 @@ import {
   type UpstreamPathParts,
 } from '../pipeline/dispatch.ts'
 import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
-import { countingBytes, type OnAnswer } from '../pipeline/trace.ts'
+import { trafficLabels, type OnAnswer } from '../pipeline/trace.ts'
 import type { OpenWatches } from '../pipeline/open-watches.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
-import { reportingUpgrades } from '../pipeline/authentication-outcome.ts'
+import {
+  reportingUpgrades,
+  withAuthenticationOutcome,
+  type AuthenticationForward,
+} from '../pipeline/authentication-outcome.ts'
 import { upgrader } from '../upstream/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { filterChangeHooks, type EnabledFilters } from './enabled-filters.ts'
@@ -87,7 +90,7 @@ interface CloudPath {
   readonly sharing: Handler<Exchange>
   /** For clients' requests. */
   readonly dispatch: DispatchParts
-  readonly clients: ClientForward
+  readonly authentication: AuthenticationForward
   /** To be disposed of before the store. */
   readonly shared: SharedCachers
   /** To be disposed of before the shared cachers. */
@@ -102,19 +105,18 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     metrics.upstreamCompressedBytes.add(packed)
     metrics.upstreamInflatedBytes.add(unpacked)
   }
-  const forward = withCompression(countingBytes(forwarder(cloud, connections), metrics), {
+  const counted = forwarder(cloud, connections, (exchange) =>
+    metrics.traffic(trafficLabels(exchange)),
+  )
+  const forward = withCompression(counted, {
     always: () => live().upstreamCompression,
     mayChange: (exchange) => filters.actOn(exchange),
     onUnpacked,
   })
-  const clients = clientForward(forward, {
-    learning: {
-      keys: parts.clusterKeys,
-      onLearned: () => log.info('the keys of service accounts are known'),
-      onFailure: (err) => log.debug({ err }, 'cannot fetch the keys of service accounts'),
-    },
-    memoryLimitBytes: memoryLimit(config),
-    onShed: countingShed(metrics),
+  const authentication = withAuthenticationOutcome(forward, {
+    keys: parts.clusterKeys,
+    onLearned: () => log.info('the keys of service accounts are known'),
+    onFailure: (err) => log.debug({ err }, 'cannot fetch the keys of service accounts'),
   })
   const reviews = new RecordedReviews(store, parts.keys.tokens.reveal())
   const rights = new WithdrawnRights({
@@ -140,7 +142,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const records = sharedRecordsOf({ live, store, access })
   const callersUpstream: UpstreamPathParts = {
     ...ownUpstream,
-    forward: rights.heeding(clients.forward),
+    forward: rights.heeding(authentication.forward),
   }
   const upstream = upstreamHandlers(callersUpstream)
   const dependencies = { cloud, upstream, store, metrics, log }
@@ -172,7 +174,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     own,
     sharing: sharing({ cloud, shared }, own),
     dispatch,
-    clients,
+    authentication,
     shared,
     cachers,
   }
@@ -226,7 +228,7 @@ interface ClientPathParts {
   readonly config: StartConfig
   /** Read anew for each request. */
   readonly live: () => LiveConfig
-  readonly path: Pick<CloudPath, 'dispatch' | 'clients'>
+  readonly path: Pick<CloudPath, 'dispatch' | 'authentication'>
   readonly store: ObjectStore
   readonly proofs: TokenVerdicts
   readonly clusterKeys: ClusterKeys
@@ -280,7 +282,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     memoryLimitBytes: memoryLimit(config),
     stopping: parts.stopping,
     ownHosts: ownHosts(config),
-    clients: path.clients,
+    authentication: path.authentication,
     dispatch: path.dispatch,
     onUnexpected: logUnexpected(log),
     onAnswer: parts.onAnswer,

@@ -30,7 +30,7 @@ class Through {
   readonly over = new AbortController()
   readonly answer: Promise<number>
   readonly id = `${id++}`
-  #from: Sink | undefined
+  #onReceived: Exchange['onReceived']
   #to: Sink | undefined
 
   constructor(budget: MemoryBudget, url: string, { method = 'GET', claim, answers }: Asking = {}) {
@@ -39,21 +39,15 @@ class Through {
       id: this.id,
       ...(claim && { claim }),
     }
-    const cloud = async ({ onSent }: Exchange): Promise<BytesReply> => {
+    const cloud = async ({ onSent, onReceived }: Exchange): Promise<BytesReply> => {
       onSent?.()
+      this.#onReceived = onReceived
       await answers
-      return {
-        ...head,
-        source: budget.received(exchange.id, (sink) => {
-          this.#from = sink
-          return () => undefined
-        }),
-      }
+      return { ...head, source: () => () => undefined }
     }
     // What is between waits for all of an answer, and then hands it on.
     const between = async (asked: Exchange): Promise<WireReply> => {
-      const reply = (await budget.shedding(cloud)(asked)) as BytesReply
-      reply.source({ ...nowhere })
+      await budget.shedding(cloud)(asked)
       return {
         ...head,
         source: (sink) => {
@@ -75,7 +69,11 @@ class Through {
 
   async comes(bytes: number): Promise<void> {
     await this.answer
-    this.#from?.write(Buffer.alloc(bytes))
+    this.receives(bytes)
+  }
+
+  receives(bytes: number): void {
+    this.#onReceived?.(bytes)
   }
 
   goes(bytes: number): void {
@@ -239,19 +237,10 @@ void t.test('a write that was sent is ended last, and its client may not repeat 
   // One whose answer has not come gets a status.
   const unanswered = new Through(budget, pods, { method: 'POST', answers: never })
   const reading = new Through(budget, pods, { answers: never })
-  budget.received(unanswered.id, (sink) => {
-    sink.write(Buffer.alloc(600))
-    return () => undefined
-  })(nowhere)
-  budget.received(reading.id, (sink) => {
-    sink.write(Buffer.alloc(500))
-    return () => undefined
-  })(nowhere)
+  unanswered.receives(600)
+  reading.receives(500)
   t.equal(await reading.answer, 429)
-  budget.received(unanswered.id, (sink) => {
-    sink.write(Buffer.alloc(500))
-    return () => undefined
-  })(nowhere)
+  unanswered.receives(500)
   t.equal(await unanswered.answer, 504)
 })
 

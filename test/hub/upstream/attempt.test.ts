@@ -44,7 +44,7 @@ const exchangeOf = (signal: AbortSignal): Exchange => ({
 })
 
 const headers = new HeaderList()
-const isInVain = (): Promise<boolean> => Promise.resolve(false)
+const waiting = { isInVain: () => Promise.resolve(false), traffic: { receivedBytes: 0 } }
 
 const upstreamAt = (origin: string, { probe } = new Probes()): Upstream =>
   new Upstream(origin, probe, patientRules, { onHealth: () => undefined })
@@ -60,7 +60,7 @@ function start(t: Teardown, origin: string, repeatable = false) {
     await connections[Symbol.asyncDispose]()
   })
   const exchange = exchangeOf(client.signal)
-  const reply = attempt({ exchange, headers, repeatable, isInVain }, upstream, connections)
+  const reply = attempt({ exchange, headers, repeatable, ...waiting }, upstream, connections)
   reply.catch(() => undefined)
   const silence = async (): Promise<void> => {
     await upstream.probe()
@@ -282,7 +282,7 @@ void t.test('an attempt whose client or upstream has gone fails unsent', async (
     const upstream = upstreamAt(server.origin)
     if (gone === 'upstream') upstream.close()
     const signal = gone === 'client' ? AbortSignal.abort() : new AbortController().signal
-    const outgoing = { exchange: exchangeOf(signal), headers, repeatable: true, isInVain }
+    const outgoing = { exchange: exchangeOf(signal), headers, repeatable: true, ...waiting }
     const reply = attempt(outgoing, upstream, connections)
     await t.rejects(reply, { code: 'NO_ANSWER', sent: false }, gone)
     t.equal(getEventListeners(upstream.gone, 'abort').length, 0)
@@ -304,7 +304,7 @@ void t.test('over HTTP/2, too, it is known what the server cannot have seen', as
     }
     const upstream = upstreamAt(origin)
     t.teardown(() => upstream.close())
-    return attempt({ exchange, headers, repeatable: true, isInVain }, upstream, connections)
+    return attempt({ exchange, headers, repeatable: true, ...waiting }, upstream, connections)
   }
   const close = async (code: number): Promise<void> => (await server.next()).stream.close(code)
   await t.rejects(watch(refusing), { code: 'NO_ANSWER', sent: false })

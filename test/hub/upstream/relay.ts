@@ -83,7 +83,7 @@ export async function relay(
     onGone: (origin) => connections.drop(origin),
   })
   for (const upstream of cloud.upstreams) await upstream.probe()
-  const forward = forwarder(cloud, connections)
+  const forward = forwarder(cloud, connections, () => ({ receivedBytes: 0 }))
   const upgrade = upgrader(cloud, connections, upgradeAnswerMs)
   const options: ForwardOptions = {
     onOutcome: (origin, outcome) => outcomes.push(`${outcome} ${origins.indexOf(origin)}`),

@@ -78,13 +78,14 @@ async function ask(t: Teardown): Promise<Asked> {
   })
   const seen = new EventEmitter()
   const dispatch = async (asked: Exchange): Promise<Reply> => {
-    const onReceived = (): void => {
-      asked.onReceived?.()
+    const onReceived = (bytes: number): void => {
+      asked.onReceived?.(bytes)
       seen.emit('part')
     }
     const exchange = { ...asked, onReceived }
     const isInVain = (): Promise<boolean> => Promise.resolve(false)
-    const outgoing = { exchange, headers: asked.headers, repeatable: false, isInVain }
+    const traffic = { receivedBytes: 0 }
+    const outgoing = { exchange, headers: asked.headers, repeatable: false, isInVain, traffic }
     const { status, source } = await attempt(outgoing, upstream, connections)
     for await (const _ of new Chunks(source));
     return answered('cloud', status)
