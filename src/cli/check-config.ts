@@ -21,7 +21,7 @@ import { otherSources, flagHelp } from './flag-help.ts'
  * Reads the configuration as `start` does. The output is a file for `--config`, without secrets.
  */
 export const checkConfig: Command = {
-  help: () => `Usage: nodehub check-config [FLAG...]
+  help: (argv) => `Usage: nodehub check-config [FLAG...]
 
 Reads flags, environment and files as nodehub start does, without starting anything; loads the
 modules of --filter-module, which runs them; tries whether API servers take a bootstrap token, if
@@ -29,7 +29,7 @@ the hub has no certificate yet. Says all that is wrong, with exit code 2, a clie
 certificate that is not valid now included, with which start would serve the cache, and a cache that
 a later release has written; or prints what is in force, in the form of a file for --config.
 
-${flagHelp()}
+${flagHelp(argv)}
 ${otherSources}`,
   completions: () => ({ flags: options }),
   async run(argv, terminal) {

@@ -1,4 +1,5 @@
 import { didYouMean } from '../config/suggestion.ts'
+import { examplesOf } from './examples.ts'
 import { hideToken } from './hidden-token.ts'
 import { refuse, type CommandEntry, type ExitCode, type Terminal } from './command.ts'
 
@@ -72,7 +73,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
   if (entry === undefined) return unknown(word, terminal)
   const command = await entry.load(rest)
   if (rest.includes('--help') || rest.includes('-h')) {
-    terminal.out(command.help())
+    terminal.out(command.help(rest) + examplesOf(name, rest[0]))
     return 0
   }
   hideToken(rest)
@@ -86,7 +87,7 @@ async function help([about, ...rest]: readonly string[], terminal: Terminal): Pr
   }
   const entry = Object.hasOwn(commands, about) ? commands[about] : undefined
   if (entry === undefined) return unknown(about, terminal)
-  terminal.out((await entry.load(rest)).help())
+  terminal.out((await entry.load(rest)).help(rest) + examplesOf(about, rest[0]))
   return 0
 }
 

@@ -76,8 +76,12 @@ Returns to yurt-manager what nodehub cluster --take-over took, when no replica r
 const subcommandOf = (word: string | undefined): Subcommand | undefined =>
   word !== undefined && Object.hasOwn(subcommands, word) ? subcommands[word] : undefined
 
-const helpOf = (text: string, options: OptionTable): string => `${text}
-${flagHelp(options)}
+const helpOf = (
+  text: string,
+  options: OptionTable,
+  argv: readonly string[] = [],
+): string => `${text}
+${flagHelp(argv, options)}
 Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
 `
 
@@ -86,13 +90,13 @@ export function clusterOf([word]: readonly string[]): Command {
   const one = subcommandOf(word)
   if (one) {
     const text = `Usage: nodehub cluster ${word} ${one.help}`
-    return { ...cluster, help: () => helpOf(text, one.options) }
+    return { ...cluster, help: (argv) => helpOf(text, one.options, argv) }
   }
   return word === 'upgrade' ? { ...cluster, help: () => `${upgradeIsGone}\n` } : cluster
 }
 
 export const cluster: Command = {
-  help: () => helpOf(usage, clusterOptions),
+  help: (argv) => helpOf(usage, clusterOptions, argv),
   completions: () => ({
     flags: {
       ...clusterOptions,

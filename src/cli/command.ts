@@ -26,8 +26,8 @@ export interface Completions {
 }
 
 export interface Command {
-  /** The text that `--help` prints. */
-  help(): string
+  /** The text that `--help` prints; with `--all` in `argv` also flags without effect. */
+  help(argv?: readonly string[]): string
   /** For the scripts of `nodehub completion`. */
   completions(): Completions | Promise<Completions>
   run(argv: readonly string[], terminal: Terminal): Promise<ExitCode>

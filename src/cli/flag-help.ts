@@ -9,15 +9,22 @@ import {
 import { options } from '../config/options.ts'
 import { wrapped } from './wrapped.ts'
 
-/** The flags of a command, by default of `nodehub start`, under their headings. */
-export function flagHelp(table: OptionTable = options): string {
-  return groups
+/**
+ * The flags of a command, by default of `nodehub start`, under their headings. Those without effect
+ * are there with `--all` in `argv`, and are counted without.
+ */
+export function flagHelp(argv: readonly string[] = [], table: OptionTable = options): string {
+  const all = argv.includes('--all')
+  const hidden = Object.values(table).filter(({ group }) => !all && isAcceptedOnly(group)).length
+  const shown = groups
+    .filter((group) => all || !isAcceptedOnly(group))
     .flatMap((group) => {
       const flags = Object.entries(table).filter(([, option]) => option.group === group)
       if (flags.length === 0) return []
       return [`${group}:\n${flags.map(([name, option]) => entry(name, option)).join('')}`]
     })
     .join('\n')
+  return hidden === 0 ? shown : `${shown}\n--help --all lists ${hidden} flags without effect too.\n`
 }
 
 /** Marks settings that take effect while the hub runs. */

@@ -19,14 +19,14 @@ import { versionText } from './version.ts'
 const followMs = 5_000
 
 export const start: Command = {
-  help: () => `Usage: nodehub start --server-addr=https://HOST:PORT[,...] [FLAG...]
+  help: (argv) => `Usage: nodehub start --server-addr=https://HOST:PORT[,...] [FLAG...]
 
 Runs the hub on a node. All mistakes in flags, environment and file are reported together, with
 exit code 2, before anything is opened. SIGTERM or SIGINT stops it gracefully, a second one at once.
 SIGHUP reads the configuration again, as happens by itself when the file of --config changes.
 SIGQUIT writes what the process is doing to a file in --root-dir.
 
-${flagHelp()}
+${flagHelp(argv)}
 ${otherSources}`,
   completions: () => ({ flags: options }),
   async run(argv, terminal) {

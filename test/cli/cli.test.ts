@@ -7,9 +7,11 @@ import { join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { readConfig, type UsableConfig } from '../../src/config/config.ts'
+import { isAcceptedOnly } from '../../src/config/option.ts'
 import { options } from '../../src/config/options.ts'
 import { runCli } from '../../src/cli/cli.ts'
 import { readFlags } from '../../src/cli/command-flags.ts'
+import { examples } from '../../src/cli/examples.ts'
 import { installFlags } from '../../src/cli/install-command.ts'
 import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
@@ -74,7 +76,7 @@ void t.test('the first lines of a help are not indented', async (t) => {
 })
 
 void t.test('the help of a subcommand of cluster has its own flags alone', async (t) => {
-  const own = { check: '--revert', 'exit-plan': '--mixed', 'give-back': '--kubeconfig' }
+  const own = { check: '--context', 'exit-plan': '--mixed', 'give-back': '--kubeconfig' }
   for (const [word, flag] of Object.entries(own)) {
     const { code, out } = await nodehub(`cluster ${word} --help`)
     t.equal(code, 0)
@@ -120,10 +122,31 @@ void t.test('every command has help that names its flags', async (t) => {
     t.equal((await nodehub(`help ${words}`)).out, (await nodehub(`${words} --help`)).out)
 })
 
-void t.test('start --help lists every flag', async (t) => {
-  const { out } = await nodehub('start --help')
-  for (const name of Object.keys(options))
-    t.match(out, new RegExp(`^ {2}--${name}( |$)`, 'm'), name)
+void t.test(
+  'start --help lists every flag that has an effect, and with --all the rest',
+  async (t) => {
+    const { out } = await nodehub('start --help')
+    const { out: all } = await nodehub('start --help --all')
+    for (const [name, { group }] of Object.entries(options)) {
+      const line = new RegExp(`^ {2}--${name}( |$)`, 'm')
+      t.equal(line.test(out), !isAcceptedOnly(group), name)
+      t.match(all, line, name)
+    }
+    t.match(out, /--help --all lists \d+ flags without effect too/)
+  },
+)
+
+void t.test('every help ends with three examples, of flags that it names', async (t) => {
+  const names = Object.keys(examples).filter((name) => !['version', 'completion'].includes(name))
+  for (const name of [...names, 'inspect cache']) {
+    const { out } = await nodehub(`${name} --help`)
+    const [text = '', shown = ''] = out.split('\nExamples:\n')
+    const typed = shown.match(/^ {2}nodehub /gm) ?? []
+    t.equal(typed.length, 3, name)
+    const named = name === 'demo' ? (await nodehub('start --help')).out : text
+    for (const [flag] of shown.matchAll(/(?<=\s)--?[a-z][a-z-]*/g))
+      t.match(named, new RegExp(`(^|[\\s\\[])${flag}\\b`, 'm'), `${name}: ${flag}`)
+  }
 })
 
 void t.test('an unknown command ends with 2 and a suggestion', async (t) => {

@@ -1,0 +1,122 @@
+/** By command and subcommand: what it is for, and what is typed after the name of the program. */
+export const examples: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
+  start: [
+    [
+      'a hub by hand, beside a kubelet',
+      'start --server-addr=https://10.0.0.1:6443 --node-name=edge-1',
+    ],
+    [
+      'settings in a file, which is read again as it changes',
+      'start --config=/etc/nodehub/hub.yaml',
+    ],
+    [
+      'several API servers, the first as long as it is healthy',
+      'start --server-addr=https://10.0.0.1:6443,https://10.0.0.2:6443 --lb-mode=priority',
+    ],
+  ],
+  adopt: [
+    ['the plan for this node, which changes nothing', 'adopt'],
+    ["take yurthub's place", 'adopt --apply'],
+    ['give it back', 'adopt --rollback'],
+  ],
+  demo: [
+    ['as it comes', 'demo'],
+    ['with a hub port of your own', 'demo --proxy-port=20261'],
+    ['with the legacy filter', 'demo --host-network-propagation=on'],
+  ],
+  'check-config': [
+    ['a file before it is put in place', 'check-config --config=/etc/nodehub/hub.yaml'],
+    ['flags', 'check-config --server-addr=https://10.0.0.1:6443 --lb-mode=priority'],
+    [
+      'what a flag adds to a file',
+      'check-config --config=/etc/nodehub/hub.yaml --disabled-resource-filters=servicetopology',
+    ],
+  ],
+  cluster: [
+    ['in a pod', 'cluster'],
+    ['from a workstation', 'cluster --kubeconfig=admin.conf --context=edge'],
+    ["in yurt-manager's place", 'cluster --take-over'],
+  ],
+  'cluster check': [
+    ['with the current context', 'cluster check --kubeconfig=admin.conf'],
+    ['with another', 'cluster check --kubeconfig=admin.conf --context=edge'],
+    ['in a pod', 'cluster check'],
+  ],
+  'cluster exit-plan': [
+    ['as a table', 'cluster exit-plan --kubeconfig=admin.conf'],
+    ['with the patches in full', 'cluster exit-plan --kubeconfig=admin.conf -o yaml'],
+    [
+      'one owner kept off the pool',
+      'cluster exit-plan --kubeconfig=admin.conf --mixed=host-network --keep-off=default/web',
+    ],
+  ],
+  'cluster give-back': [
+    ['with the current context', 'cluster give-back --kubeconfig=admin.conf'],
+    ['with another', 'cluster give-back --kubeconfig=admin.conf --context=edge'],
+    ['from another namespace', 'cluster give-back --kubeconfig=admin.conf --namespace=edge-system'],
+  ],
+  completion: [
+    ['bash', 'completion bash'],
+    ['zsh', 'completion zsh'],
+    ['fish', 'completion fish'],
+  ],
+  inspect: [
+    ['whether all is well', 'inspect status'],
+    ['whether the node would come back without a link', 'inspect boot'],
+    ['each request as it comes, and why it was answered so', 'inspect requests --watch'],
+  ],
+  'inspect pod': [
+    ['as each component is shown it', 'inspect pod default/web-0'],
+    ['for a program', 'inspect pod default/web-0 -o json'],
+    ['on the disk of a stopped hub', 'inspect pod default/web-0 --root-dir=/var/lib/nodehub'],
+  ],
+  'inspect get': [
+    ['a Service', 'inspect get services/kubernetes'],
+    ['in another namespace', 'inspect get configmaps/coredns -n kube-system'],
+    ['on the disk of a stopped hub', 'inspect get nodes/edge-1 --root-dir=/var/lib/nodehub'],
+  ],
+  install: [
+    ['as the DaemonSet runs it', 'install --root=/host'],
+    ['leave again', 'install --root=/host --uninstall'],
+    ["in yurthub's place", 'install --root=/host --adopt'],
+  ],
+  join: [
+    ['what would change', 'join --nodepool-name=edge-a --dry-run'],
+    ['join, and lead the kubelet through the hub', 'join --nodepool-name=edge-a --restart'],
+    [
+      'a node that is in no cluster yet',
+      'join --nodepool-name=edge-a --server-addr=https://10.0.0.1:6443 \\\n      --join-token=TOKEN --discovery-token-ca-cert-hash=sha256:HEX',
+    ],
+  ],
+  leave: [
+    ['what would change', 'leave --dry-run'],
+    ['leave, and lead the kubelet to the API server', 'leave --restart'],
+    ['and remove what the hub has recorded', 'leave --restart --purge'],
+  ],
+  lint: [
+    ['a manifest', 'lint web.yaml'],
+    ['what a chart would apply', 'lint - --pool=edge-a=host-network'],
+    ['for a program', 'lint web.yaml -o json'],
+  ],
+  manifests: [
+    ['a static pod', 'manifests --part=static-pod --server-addr=https://10.0.0.1:6443'],
+    ["the node's rights", 'manifests --part=rbac'],
+    ['the components of the cluster', 'manifests --part=cluster'],
+  ],
+  version: [['both versions', 'version']],
+}
+
+/** The examples at the end of a help. */
+export function examplesOf(command: string, subcommand = ''): string {
+  const isReport = command === 'inspect' && /^[a-z]/.test(subcommand)
+  const found =
+    examples[`${command} ${subcommand}`] ?? (isReport ? ofReport(subcommand) : examples[command])
+  const lines = (found ?? []).map(([what, typed]) => `  # ${what}\n  nodehub ${typed}\n`)
+  return lines.length === 0 ? '' : `\nExamples:\n${lines.join('')}`
+}
+
+const ofReport = (name: string): readonly (readonly [string, string])[] => [
+  ['for a person', `inspect ${name}`],
+  ['for a program', `inspect ${name} -o json`],
+  ['again whenever it has changed', `inspect ${name} --watch`],
+]
