@@ -16,11 +16,11 @@ export interface Bars {
 
 /** As far as the pages are; they only go down. */
 const bars: Bars = {
-  pages: 49,
-  words: 45_200,
+  pages: 27,
+  words: 35_000,
   readmeWords: 900,
-  readmeLinks: 20,
-  longCells: 40,
+  readmeLinks: 16,
+  longCells: 17,
 }
 
 const cellCharacters = 200

@@ -76,7 +76,7 @@ export const adoptFlags = {
     type: optional(signerName),
     default: undefined,
     defaultShown: 'none',
-    help: 'The signer of the certificate that pods trust, such as kubernetes.io/kubelet-serving (docs/pods-reach-the-hub.md).',
+    help: 'The signer of the certificate that pods trust, such as kubernetes.io/kubelet-serving (docs/ports-and-pod-access.md).',
   }),
   report: reportFlag,
   'manifest-dir': commandFlag({
@@ -306,7 +306,7 @@ async function lookUp(cluster: ClusterView, plan: AdoptionPlan): Promise<Cluster
   return {
     obstacles,
     notes: [
-      `pods run on the host network that only yurthub's filter put there: the hub goes on with it, or they would be torn down (docs/leave-propagation.md): ${pods.join(', ')}`,
+      `pods run on the host network that only yurthub's filter put there: the hub goes on with it, or they would be torn down (docs/host-network.md): ${pods.join(', ')}`,
     ],
     more: ['--host-network-propagation=on', '--plain-proxy=true'],
   }

@@ -127,7 +127,7 @@ export const joinFlags = {
     type: optional(boolean),
     default: undefined,
     defaultShown: 'as the node has joined before; else true where systemd and /sbin/ip are there',
-    help: 'Whether a unit of systemd makes the interface at which pods reach the hub (docs/pods-reach-the-hub.md).',
+    help: 'Whether a unit of systemd makes the interface at which pods reach the hub (docs/ports-and-pod-access.md).',
   }),
   'dummy-if-ip': commandFlag({
     type: optional(dummyAddress),
@@ -140,7 +140,7 @@ export const joinFlags = {
     default: undefined,
     defaultShown:
       'as the node has joined before; else true for a static pod where the host has no nodehub and a folder for it can be written',
-    help: 'Whether the host of a static pod is given the command nodehub, which runs in the container of the hub (docs/command-of-the-host.md).',
+    help: 'Whether the host of a static pod is given the command nodehub, which runs in the container of the hub (docs/install.md).',
   }),
   image: commandFlag({
     type: text('IMAGE'),
@@ -253,7 +253,7 @@ that leads to the hub, the hub's units where its files and systemd are there, el
 and in the kubelet's flags the labels of the pool and that kubeconfig. For a host-network pool also
 the network of loopback alone, and the hub's plain port refuses every caller. Joining again changes
 nothing, or what has changed; nodehub leave restores every byte. The kubelet goes on as it is until
-it is restarted. docs/run-on-a-node.md goes through it.
+it is restarted. docs/join.md goes through it.
 
 A node that is not in the cluster yet joins that as well, with --join-token, --server-addr and
 --discovery-token-ca-cert-hash.
@@ -459,7 +459,7 @@ function notesOnPorts(files: NodeFiles, values: Values): readonly string[] {
     values.systemd || values['keep-ports'] || arePortsKept(files, ports, values.root !== '/')
   if (isClosed) return []
   return [
-    `while the hub is down, after a crash for one, any user's program can take its ports ${ports.proxy}, ${ports.ops} and ${ports.secure}: --keep-ports has the kernel keep them for root, --systemd has systemd hold them (docs/keep-the-ports.md)`,
+    `while the hub is down, after a crash for one, any user's program can take its ports ${ports.proxy}, ${ports.ops} and ${ports.secure}: --keep-ports has the kernel keep them for root, --systemd has systemd hold them (docs/ports-and-pod-access.md)`,
   ]
 }
 
@@ -468,7 +468,7 @@ const notesOnCommand = (values: Values): readonly string[] =>
   values.systemd || values['host-command'] !== undefined || !isRootOfImage(values.root)
     ? []
     : [
-        'the host is given no command nodehub, as this container has a root of its own: nodehub manifests --part command prints it (docs/command-of-the-host.md)',
+        'the host is given no command nodehub, as this container has a root of its own: nodehub manifests --part command prints it (docs/install.md)',
       ]
 
 /** Throws `CannotJoin` if the hub could not start, or two hubs would. */

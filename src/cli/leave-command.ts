@@ -204,7 +204,7 @@ function checkNeverJoined(files: NodeFiles, rootDir: string): void {
   if (files.read(flags ?? '')?.content.includes(`--kubeconfig=${kubeconfig}`) !== true) return
   throw new Error(
     `no join is recorded in ${rootDir}/joined (--root-dir), but ${flags} leads the kubelet to a hub: ` +
-      'put back by hand what was there (docs/run-on-a-node.md)',
+      'put back by hand what was there (docs/join.md)',
   )
 }
 

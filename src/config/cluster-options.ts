@@ -133,7 +133,7 @@ export const clusterOptions = {
   'hub-cert-signers': option({
     type: is.listOf(is.signerName),
     group: 'Certificates of hubs',
-    help: "Signers for which CertificateSigningRequests of nodes for their hubs' serving certificates are approved, or denied (docs/pods-reach-the-hub.md). Another one needs the right to approve for it; empty: it decides on none.",
+    help: "Signers for which CertificateSigningRequests of nodes for their hubs' serving certificates are approved, or denied (docs/ports-and-pod-access.md). Another one needs the right to approve for it; empty: it decides on none.",
     default: ['kubernetes.io/kubelet-serving'],
   }),
   'hub-cert-organizations': option({

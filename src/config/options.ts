@@ -149,7 +149,7 @@ export const options = {
   'hub-cert-signer': option({
     type: is.orEmpty(is.signerName),
     group: 'Credentials',
-    help: 'The signer from which the hub requests its serving certificate, so that pods trust it (docs/pods-reach-the-hub.md). By default the certificate is shown at the dummy interface alone; with the flag at every address. Until the hub has one, and while it has no valid one, it shows one of its own authority. <root-dir>/pki/ca.crt has both authorities then. Empty: none is requested.',
+    help: 'The signer from which the hub requests its serving certificate, so that pods trust it (docs/ports-and-pod-access.md). By default the certificate is shown at the dummy interface alone; with the flag at every address. Until the hub has one, and while it has no valid one, it shows one of its own authority. <root-dir>/pki/ca.crt has both authorities then. Empty: none is requested.',
     default: undefined,
     defaultShown:
       "kubernetes.io/kubelet-serving at the dummy interface, if the hub's credentials are a certificate of the node",
@@ -271,7 +271,7 @@ export const options = {
   'enable-dummy-if': option({
     type: is.boolean,
     group: 'Node',
-    help: 'Whether the hub makes a dummy interface for pods, where it may (CAP_NET_ADMIN and the program ip), or uses the one that is there, and also listens at its address, on --proxy-port and --proxy-secure-port (docs/pods-reach-the-hub.md).',
+    help: 'Whether the hub makes a dummy interface for pods, where it may (CAP_NET_ADMIN and the program ip), or uses the one that is there, and also listens at its address, on --proxy-port and --proxy-secure-port (docs/ports-and-pod-access.md).',
     default: true,
   }),
   'dummy-if-name': option({
@@ -448,7 +448,7 @@ export const options = {
   'tracing-endpoint': option({
     type: is.orEmpty(is.httpAddress),
     group: 'Operation',
-    help: 'Where traces of requests are exported: the base address of an OpenTelemetry collector, to which the hub posts OTLP over HTTP at v1/traces (docs/tracing.md). Without it there is no tracing.',
+    help: 'Where traces of requests are exported: the base address of an OpenTelemetry collector, to which the hub posts OTLP over HTTP at v1/traces (docs/monitoring.md). Without it there is no tracing.',
     default: undefined,
   }),
   'tracing-sampling-rate-per-million': option({

@@ -155,7 +155,7 @@ void t.test('commands that write files of a node run as shown', async (t) => {
 
 void t.test('the flags after -- are read from the files that join writes', async (t) => {
   const folder = rootFolder(t)
-  const page = readFileSync('docs/support-bundle.md', 'utf8')
+  const page = readFileSync('docs/inspect.md', 'utf8')
   const flags = ['--server-addr=https://10.0.0.1:6443', '--root-dir=/var/lib/nodehub']
   for (const [path, part] of [
     ['/etc/systemd/system/nodehub.service', 'systemd --unit nodehub.service'],

@@ -75,8 +75,8 @@ void t.test('check-config takes it', async (t) => {
   t.equal(code, 0, said)
 })
 
-void t.test('the filters in docs/filters-of-your-own.md can be used', async (t) => {
-  const text = readFileSync('docs/filters-of-your-own.md', 'utf8')
+void t.test('the filters in docs/filters.md can be used', async (t) => {
+  const text = readFileSync('docs/filters.md', 'utf8')
   const module = /^```js\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? ''
   const loaded = await loadFilters([new FilterFolder(t).write('docs.mjs', module)], [])
   t.match(loaded, { filters: [{ name: 'only-our-zone' }, { name: 'plain-services' }] })

@@ -1,4 +1,4 @@
-/** The configuration of docs/scrape-a-fleet.md with a real Prometheus on both sides of a link. */
+/** The configuration of docs/monitoring.md with a real Prometheus on both sides of a link. */
 import t, { type Test } from 'tap'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** docs/operate.md, held to what a hub says of itself with each of its faults planted. */
+/** docs/troubleshooting.md, held to what a hub says of itself with each of its faults planted. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { nodehubProgram } from '../kit/hub-programs.ts'
 import { rootFolder, type TestHub } from '../kit/hub.ts'
 import { plant } from './planted-faults.ts'
 
-const page = readFileSync('docs/operate.md', 'utf8')
+const page = readFileSync('docs/troubleshooting.md', 'utf8')
 
 /** What the page says is seen of each fault: `…` is any text, and runs of spaces are alike. */
 const signs = new Map(

@@ -1,5 +1,5 @@
 /**
- * Takes the pictures of docs/status-page.md: the demonstration online, offline and after a reboot
+ * Takes the pictures of docs/inspect.md: the demonstration online, offline and after a reboot
  * without a link. Run it where there is a browser, and look at them.
  */
 import { spawn } from 'node:child_process'

@@ -68,7 +68,7 @@ export class ObtainedCertificate implements AsyncDisposable {
         log.warn(`the hub obtains no client certificate, and goes on trying: ${why}`),
       onCaFailure: (why) =>
         log.info(
-          `the cluster's CA cannot be compared with the one that is published (docs/rotate-the-ca.md), and is later: ${why}`,
+          `the cluster's CA cannot be compared with the one that is published (docs/keys-and-ca.md), and is later: ${why}`,
         ),
     })
   }

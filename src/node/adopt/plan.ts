@@ -408,7 +408,7 @@ function notesOn(
       : []),
     ...(flags.dummyInterface
       ? [
-          `pods that were led to yurthub (${address}) reach the hub there once the node has the interface, which nodehub manifests --part systemd ${unit} makes${hubCertSigner === undefined ? ', and trust it with --hub-cert-signer=kubernetes.io/kubelet-serving' : ''} (docs/pods-reach-the-hub.md)`,
+          `pods that were led to yurthub (${address}) reach the hub there once the node has the interface, which nodehub manifests --part systemd ${unit} makes${hubCertSigner === undefined ? ', and trust it with --hub-cert-signer=kubernetes.io/kubelet-serving' : ''} (docs/ports-and-pod-access.md)`,
         ]
       : []),
   ]

@@ -41,7 +41,7 @@ export const joinedDummy = (address?: string, name?: string): DummyInterfaceConf
 export const dummyUnit = ({
   name,
   address,
-}: DummyInterfaceConfig): string => `# The interface at which pods reach the hub (docs/pods-reach-the-hub.md).
+}: DummyInterfaceConfig): string => `# The interface at which pods reach the hub (docs/ports-and-pod-access.md).
 [Unit]
 Description=The interface at which pods reach nodehub
 Before=nodehub.service kubelet.service

@@ -53,7 +53,7 @@ export function hostCommand({ rootDir, staticPod, image }: HostCommand): string 
   const pieces = pod.split(/(%NAME%|%IMAGE%)/).map((piece) => known[piece] ?? quoted(piece))
   return `#!/bin/sh
 # Runs nodehub of the hub's image for this host: in the container of the hub, or, while no hub runs,
-# in one that the kubelet starts for it. docs/command-of-the-host.md lists its limits. Written by
+# in one that the kubelet starts for it. docs/install.md lists its limits. Written by
 # nodehub join, and removed by nodehub leave.
 hub=${quoted(staticPod)}
 cache=${quoted(`${rootDir}/cache`)}
@@ -74,7 +74,7 @@ say() {
 
 case \${1-} in
 join | leave | adopt | install | start)
-  say "$1 changes the host, and this command runs in a container: see docs/command-of-the-host.md"
+  say "$1 changes the host, and this command runs in a container: see docs/install.md"
   exit 2
   ;;
 esac

@@ -18,7 +18,7 @@ export class JoinArchive {
       parse: parseJoinRecord,
       advice:
         'restore it from a backup, or put back by hand what join changed ' +
-        `(docs/run-on-a-node.md; what stood there before is in ${this.#folder}/originals) and remove ${this.#folder}`,
+        `(docs/join.md; what stood there before is in ${this.#folder}/originals) and remove ${this.#folder}`,
     })
   }
 

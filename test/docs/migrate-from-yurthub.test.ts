@@ -5,7 +5,7 @@ import { manifests } from '../../src/cli/manifests.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { readNodeFile } from '../kit/node-files.ts'
 
-const page = readFileSync('docs/beside-yurthub.md', 'utf8')
+const page = readFileSync('docs/migrate-from-yurthub.md', 'utf8')
 
 /** Code blocks of the page. */
 const blocks = (language: string): string[] =>
@@ -65,7 +65,8 @@ void t.test(
     // A node that has joined may have none any more.
     t.throws(() => notesOn(flags), /--bootstrap-file: .* cannot be read/)
     t.doesNotThrow(() => notesOn([...flags, '--bootstrap-mode=kubeletcertificate']))
-    const line = blocks('').find((text) => text.startsWith('nodehub manifests')) ?? ''
+    const line =
+      blocks('').find((text) => text.startsWith('nodehub manifests --part static-pod')) ?? ''
     const printed: string[] = []
     const terminal = {
       out: (text: string) => printed.push(text),
