@@ -1,12 +1,12 @@
 import { mock } from 'node:test'
 import type { Teardown } from './wire/wire.ts'
 
-interface Timer {
+interface Timer extends Disposable {
   readonly act: () => void
   /** Absent: it fires once. */
   readonly everyMs?: number
   at: number
-  unref(): void
+  unref(): Timer
 }
 
 /**
@@ -20,14 +20,20 @@ export function setClock(
 ): { readonly forward: (ms: number) => void } {
   let time = Math.ceil(performance.now())
   const all = new Set<Timer>()
+  const end = (timer: unknown): void => void all.delete(timer as Timer)
   const begin = (act: () => void, ms: number, again: Pick<Timer, 'everyMs'>): Timer => {
-    const timer = { act, ...again, at: time + ms, unref: () => undefined }
+    const timer: Timer = {
+      act,
+      ...again,
+      at: time + ms,
+      unref: () => timer,
+      [Symbol.dispose]: () => end(timer),
+    }
     all.add(timer)
     return timer
   }
   const repeat = (act: () => void, ms: number): Timer => begin(act, ms, { everyMs: ms })
   const delay = (act: () => void, ms: number): Timer => begin(act, ms, {})
-  const end = (timer: unknown): void => void all.delete(timer as Timer)
   const mocked = [
     mock.method(performance, 'now', () => time),
     mock.method(globalThis, 'setInterval', repeat as unknown as typeof setInterval),
