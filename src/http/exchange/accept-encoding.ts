@@ -14,13 +14,14 @@ const readable = (headers: HeaderList): string[] =>
  * the field.
  */
 export const acceptsGzip = (headers: HeaderList): boolean =>
+  headers.has(acceptEncoding) &&
   readable(headers).some(
     (coding) => /^gzip/i.test(coding) && !/;\s*q=0(\.0*)?\s*(;|$)/i.test(coding),
   )
 
 /** The same fields, with only the codings that the client accepts and the hub can decode. */
 export function withReadableEncodings(headers: HeaderList): HeaderList {
-  if (headers.get(acceptEncoding) === undefined) return headers
+  if (!headers.has(acceptEncoding)) return headers
   const codings = readable(headers)
   const others = headers.without((name) => name === acceptEncoding)
   return codings.length === 0 ? others : others.with('Accept-Encoding', codings.join(', '))

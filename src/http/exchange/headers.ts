@@ -10,37 +10,48 @@ export class HeaderList {
 
   /** The first value; `name` in lower case. */
   get(name: string): string | undefined {
-    for (let i = 0; i < this.raw.length; i += 2) {
-      const candidate = this.raw[i] ?? ''
-      if (candidate.length === name.length && candidate.toLowerCase() === name)
-        return this.raw[i + 1]
-    }
-    return undefined
+    const at = this.#find(name)
+    return at < 0 ? undefined : this.raw[at + 1]
   }
 
   /** Every value, in order; `name` in lower case. */
   all(name: string): string[] {
     const values: string[] = []
-    for (let i = 0; i < this.raw.length; i += 2) {
-      const candidate = this.raw[i] ?? ''
-      if (candidate.length === name.length && candidate.toLowerCase() === name)
-        values.push(this.raw[i + 1] ?? '')
-    }
+    for (let at = this.#find(name); at >= 0; at = this.#find(name, at + 2))
+      values.push(this.raw[at + 1] ?? '')
     return values
   }
 
   has(name: string): boolean {
-    return this.get(name) !== undefined
+    return this.#find(name) >= 0
   }
 
-  /** Without the fields for whose lower-case name `drop` returns true. */
+  isRepeated(name: string): boolean {
+    const first = this.#find(name)
+    return first >= 0 && this.#find(name, first + 2) >= 0
+  }
+
+  /** The index of the next field of this name; -1: there is none. */
+  #find(name: string, from = 0): number {
+    for (let i = from; i < this.raw.length; i += 2) {
+      const candidate = this.raw[i] ?? ''
+      if (candidate.length === name.length && candidate.toLowerCase() === name) return i
+    }
+    return -1
+  }
+
+  /**
+   * Without the fields for whose lower-case name `drop` returns true; the same list where there are
+   * none.
+   */
   without(drop: (name: string) => boolean): HeaderList {
-    const kept: string[] = []
+    let kept: string[] | undefined
     for (let i = 0; i < this.raw.length; i += 2) {
       const name = this.raw[i] ?? ''
-      if (!drop(name.toLowerCase())) kept.push(name, this.raw[i + 1] ?? '')
+      if (drop(name.toLowerCase())) kept ??= this.raw.slice(0, i)
+      else kept?.push(name, this.raw[i + 1] ?? '')
     }
-    return new HeaderList(kept)
+    return kept ? new HeaderList(kept) : this
   }
 
   with(name: string, value: string): HeaderList {

@@ -18,21 +18,21 @@ export function faultOf(request: IncomingMessage): Fault | undefined {
     return { code: 505, detail: 'unsupported protocol version' }
   }
   const headers = new HeaderList(rawHeaders)
-  const [host, ...more] = headers.all('host')
+  const host = headers.get('host')
   if (host === undefined && httpVersion === '1.1') {
     return { code: 400, detail: 'missing required Host header' }
   }
-  if (more.length > 0) return { code: 400 }
+  if (headers.isRepeated('host')) return { code: 400 }
   if (host !== undefined && !hostCharacters.test(host)) {
     return { code: 400, detail: 'malformed Host header' }
   }
-  const encodings = headers.all('transfer-encoding')
-  const [encoding = 'chunked'] = encodings
+  const encoding = headers.get('transfer-encoding')
+  if (encoding === undefined) return undefined
   // Node reads a transfer encoding in HTTP/1.0, Go does not: what one reads as a body would be the
   // next request to the other.
-  if (httpVersion === '1.0' && encodings.length > 0) return { code: 400 }
-  if (encodings.length > 1 || encoding.toLowerCase() !== 'chunked') return { code: 501 }
-  return undefined
+  if (httpVersion === '1.0') return { code: 400 }
+  const isChunked = encoding.toLowerCase() === 'chunked' && !headers.isRepeated('transfer-encoding')
+  return isChunked ? undefined : { code: 501 }
 }
 
 /** RFC 3986 section 3.2.2, as golang.org/x/net/http/httpguts reads it. */

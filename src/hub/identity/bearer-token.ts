@@ -28,8 +28,7 @@ export function presentedCredential({
 }: Incoming): PresentedCredential | undefined {
   const authorization = headers.get('authorization')
   if (authorization !== undefined) {
-    const isOnly = headers.all('authorization').length === 1
-    const token = isOnly ? bearerToken(authorization) : undefined
+    const token = headers.isRepeated('authorization') ? undefined : bearerToken(authorization)
     return { text: authorization, ...(token !== undefined && { token }) }
   }
   if (!headers.has('sec-websocket-protocol')) return undefined
