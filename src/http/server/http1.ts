@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'nod
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { LightAbort, type AbortSignalLike } from '../../base/abort.ts'
-import { now, afterUnlessClosed } from '../../base/clock.ts'
+import { now, elapsed, afterUnlessClosed } from '../../base/clock.ts'
 import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
@@ -15,8 +15,14 @@ import { peerOf } from './peer.ts'
 import { reasonPhrase } from './phrase.ts'
 import { requestId } from './request-id.ts'
 import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
-import { StreamSink, type SinkCallbacks } from './sink.ts'
-import { mayBeRefused, closingConnections, pendingRequestsOn } from './pending-requests.ts'
+import { StreamSink, type SinkOptions } from './sink.ts'
+import type { TrackedAnswer } from './stalled-answers.ts'
+import {
+  mayBeRefused,
+  closingConnections,
+  pendingRequestsOn,
+  type PendingRequest,
+} from './pending-requests.ts'
 
 /** Options for Node's server, with and without TLS. */
 export const http1Options = (): ServerOptions => ({
@@ -167,17 +173,9 @@ function answerRequest(
   response: ServerResponse,
   parts: ListenerParts,
 ): Promise<void> {
-  const gone = new LightAbort()
-  const activity = parts.connections.beginRequest(request.socket)
-  const end = (): void => {
-    underWay.delete(here)
-    activity[Symbol.dispose]()
-    gone.abort(clientGone)
-  }
-  const here = { request, response, end }
-  const underWay = pendingRequestsOn(request.socket).add(here)
-  response.once('close', end)
-  if (underWay.size > mostPipelined(activity, parts)) {
+  const own = new Http1Answer(request, response, parts)
+  const { activity } = own
+  if (pendingRequestsOn(request.socket).size > mostPipelined(activity, parts)) {
     closingConnections.add(request.socket)
     parts.onCut('pipelined')
     request.socket.destroy()
@@ -186,46 +184,85 @@ function answerRequest(
   if (hasBody(request) || offersUpgrade(request)) {
     response.once('finish', () => discardBody(request, activity))
   }
-  const onTaken = parts.answers.add({
-    stream: response,
-    activity,
-    // The server's timeout also detects progress within a single long write.
-    patienceMs: Number.POSITIVE_INFINITY,
-    // Until its turn an answer waits for those before it, not for the client.
-    waiting: () => (response.socket ? response.writableLength : 0),
-    cut: () => {
-      parts.onCut('stalled')
-      request.socket.destroy()
-    },
-  })
-  response.sendDate = false
-  const writer = writerOf(request, response, { onBroken: parts.onBroken, onTaken })
-  return answer(incoming(request, false, gone.signal, activity), writer, parts, activity)
+  return answer(incoming(request, false, own.gone, activity), own, parts, activity)
 }
 
-function writerOf(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { onBroken, onTaken }: SinkCallbacks,
-): ResponseWriter {
-  return {
-    writeHead: (status, headers, last) => {
-      if (last) {
-        closingConnections.add(request.socket)
-        response.shouldKeepAlive = false
-      }
-      response.writeHead(status, reasonPhrase(status), headers.raw as string[])
-    },
-    flush: () => response.flushHeaders(),
-    end: (body) => void response.end(request.method === 'HEAD' ? undefined : body),
-    sink: () =>
-      new StreamSink(response, {
-        trailers: (raw) => response.addTrailers(pairs(raw)),
-        breakOff: (cause) => void response.destroy(cause),
-        onBroken,
-        onTaken,
-      }),
+/**
+ * The answer to one request, from when that begins until the answer is over. One object for all
+ * that have to do with it: a kubelet sends many short requests.
+ */
+class Http1Answer implements PendingRequest, TrackedAnswer, ResponseWriter, SinkOptions {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly activity: RequestActivity
+  readonly gone = new LightAbort()
+  readonly #parts: ListenerParts
+  // The server's timeout also detects progress within a single long write.
+  readonly patienceMs = Number.POSITIVE_INFINITY
+  taken = false
+  since = elapsed()
+
+  constructor(request: IncomingMessage, response: ServerResponse, parts: ListenerParts) {
+    this.request = request
+    this.response = response
+    this.#parts = parts
+    this.activity = parts.connections.beginRequest(request.socket)
+    parts.answers.add(this)
+    pendingRequestsOn(request.socket).add(this)
+    response.once('close', () => this.over())
+    response.sendDate = false
   }
+
+  over(): void {
+    pendingRequestsOn(this.request.socket).delete(this)
+    this.#parts.answers.delete(this)
+    this.activity[Symbol.dispose]()
+    this.gone.abort(clientGone)
+  }
+
+  /** Until its turn an answer waits for those before it, not for the client. */
+  waiting(): number {
+    return this.response.socket ? this.response.writableLength : 0
+  }
+
+  cut(): void {
+    this.#parts.onCut('stalled')
+    this.request.socket.destroy()
+  }
+
+  writeHead(status: number, headers: HeaderList, last: boolean): void {
+    if (last) {
+      closingConnections.add(this.request.socket)
+      this.response.shouldKeepAlive = false
+    }
+    this.response.writeHead(status, reasonPhrase(status), headers.raw as string[])
+  }
+
+  flush(): void {
+    this.response.flushHeaders()
+  }
+
+  end(body: Uint8Array): void {
+    this.response.end(this.request.method === 'HEAD' ? undefined : body)
+  }
+
+  sink(): StreamSink {
+    return new StreamSink(this.response, this)
+  }
+
+  trailers(raw: readonly string[]): void {
+    this.response.addTrailers(pairs(raw))
+  }
+
+  breakOff(cause: Error): void {
+    this.response.destroy(cause)
+  }
+
+  onBroken(cause: unknown): void {
+    this.#parts.onBroken(cause)
+  }
+
+  readonly onTaken = (): void => void (this.taken = true)
 }
 
 function pairs(raw: readonly string[]): [string, string][] {
@@ -246,7 +283,7 @@ function comesTooEarly(socket: Duplex, { onCut }: ListenerParts): boolean {
   if (underWay.length === 0) return false
   onCut('pipelined')
   socket.destroy()
-  for (const each of underWay) each.end()
+  for (const each of underWay) each.over()
   return true
 }
 

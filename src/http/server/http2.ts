@@ -19,6 +19,7 @@ import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
 import { requestId } from './request-id.ts'
 import { StreamSink, type SinkCallbacks } from './sink.ts'
+import type { TrackedAnswer } from './stalled-answers.ts'
 
 /** A stream's connection and the head of its request. */
 interface StreamHead {
@@ -120,9 +121,7 @@ export class Http2Connections implements Drainable {
   ): void {
     const { connections, answers, stalledMs, onCut } = this.#parts
     const activity = connections.beginRequest(socket)
-    stream.once('close', () => activity[Symbol.dispose]())
-    const onTaken = answers.add({
-      stream,
+    const tracked: TrackedAnswer = {
       activity,
       patienceMs: stalledMs,
       waiting: () => stream.writableLength,
@@ -131,12 +130,19 @@ export class Http2Connections implements Drainable {
         if (activity.onProvenConnection) stream.close(constants.NGHTTP2_CANCEL)
         else this.#cutOff(session)
       },
+      taken: false,
+      since: elapsed(),
+    }
+    answers.add(tracked)
+    stream.once('close', () => {
+      answers.delete(tracked)
+      activity[Symbol.dispose]()
     })
     this.#serveStream(stream, headers, new HeaderList(fields), {
       peer,
       activity,
       hasBody: (flags & constants.NGHTTP2_FLAG_END_STREAM) === 0,
-      onTaken,
+      onTaken: () => (tracked.taken = true),
       retire: () => session.close(),
     })
   }

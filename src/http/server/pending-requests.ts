@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream'
 export interface PendingRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Its client has disconnected, or has its answer. */
-  readonly end: () => void
+  /** To be called when its client has disconnected, or has its answer. */
+  over(): void
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events'
 import { elapsed, every } from '../../base/clock.ts'
 import type { RequestActivity } from './connection-limit.ts'
 import { limits } from './limits.ts'
@@ -6,9 +5,8 @@ import { limits } from './limits.ts'
 /** The slowest client that counts as reading, in bytes per second: clients are on this host. */
 const slowestBytesPerSecond = 128 * 1024
 
-/** An answer, from when its request began until `stream` closes. */
+/** An answer in flight. */
 export interface TrackedAnswer {
-  readonly stream: EventEmitter
   readonly activity: RequestActivity
   /**
    * How long the client may take nothing where a caller is proven on its connection; otherwise see
@@ -16,14 +14,12 @@ export interface TrackedAnswer {
    */
   readonly patienceMs: number
   /** The bytes that wait for the client now. */
-  readonly waiting: () => number
+  waiting(): number
   /** Aborts a stalled answer. */
-  readonly cut: () => void
-}
-
-interface AnswerState extends TrackedAnswer {
+  cut(): void
+  /** Has to be set whenever the client has taken something. */
   taken: boolean
-  /** When it last had nothing waiting, or had made progress. */
+  /** When it began, last had nothing waiting, or had made progress. */
   since: number
 }
 
@@ -35,7 +31,7 @@ interface AnswerState extends TrackedAnswer {
  */
 export class StalledAnswers implements Disposable {
   readonly #unprovenMs: number
-  readonly #open = new Set<AnswerState>()
+  readonly #open = new Set<TrackedAnswer>()
   readonly #timer: Disposable
 
   constructor(unprovenMs: number) {
@@ -43,15 +39,14 @@ export class StalledAnswers implements Disposable {
     this.#timer = every(this.#unprovenMs / limits.checksPerTimeout, () => this.#check())
   }
 
-  /**
-   * Tracks an answer until it closes. The returned function has to be called whenever the client
-   * has taken something.
-   */
-  add(answering: TrackedAnswer): () => void {
-    const taking = { ...answering, taken: false, since: elapsed() }
-    this.#open.add(taking)
-    answering.stream.once('close', () => this.#open.delete(taking))
-    return () => void (taking.taken = true)
+  /** To be called when a request begins. */
+  add(answer: TrackedAnswer): void {
+    this.#open.add(answer)
+  }
+
+  /** To be called when its answer is over. */
+  delete(answer: TrackedAnswer): void {
+    this.#open.delete(answer)
   }
 
   #check(): void {
