@@ -14,13 +14,12 @@ export interface Bars {
   readonly longCells: number
 }
 
-/** As far as the pages are; they only go down. */
 const bars: Bars = {
   pages: 27,
   words: 35_000,
   readmeWords: 900,
-  readmeLinks: 16,
-  longCells: 17,
+  readmeLinks: 12,
+  longCells: 0,
 }
 
 const cellCharacters = 200
@@ -52,7 +51,7 @@ export function exceededBars(files: readonly SourceFile[], most: Bars): string[]
     ['pages', pages.length, 'pages in docs/'],
     ['words', wordsOf(text), 'words in docs/'],
     ['readmeWords', wordsOf(readme), 'words in README.md'],
-    ['readmeLinks', readme.match(/\]\(/g)?.length ?? 0, 'links in README.md'],
+    ['readmeLinks', readme.match(/(?<!!)\[[^\]]*\]\(/g)?.length ?? 0, 'links in README.md'],
     ['longCells', longCells.length, `cells of more than ${cellCharacters} characters`],
   ]
   const exceeded = counted.filter(([name, number]) => number > most[name])

@@ -32,7 +32,8 @@ const nodeName = 'edge-1'
 function commandsOnPage(): string[][] {
   const commands = documentedLines()
     .filter(
-      ({ page, line }) => page.endsWith('at-an-offline-node.md') && line.startsWith('kubectl '),
+      ({ page, line }) =>
+        page.endsWith('/offline-node.md') && /^kubectl (?!.*custom-col)/.test(line),
     )
     .map(({ line }) => line.replaceAll('POD', talkerName).replaceAll('NAMESPACE', 'default'))
   return commands.map((line) => line.replace('8080:8080', ':8080').split(' ').slice(1))
