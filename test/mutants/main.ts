@@ -1,11 +1,10 @@
 /**
  * `npm run mutants -- [--folder src/x]... [--count N|all] [--seed N] [--mutant ID]... [--test
- * GLOB]... [--coverage] [--reviewed] [--jobs N] [--budget SECONDS]`: puts small faults into the
- * sources, one at a time, and runs the tests of the fast tier that execute the place; one of them
- * must fail. Of all faults that there are in the folders it takes N at random; with --reviewed
- * those of reviewed.ts, each with its test alone. What is known is kept in .cache/mutants/, so a
- * run that was ended goes on where it was, and after a change only those tests run again that load
- * what has changed.
+ * GLOB]... [--coverage] [--jobs N] [--budget SECONDS]`: puts small faults into the sources, one at
+ * a time, and runs the tests of the fast tier that execute the place; one of them must fail. Of all
+ * faults that there are in the folders it takes N at random. What is known is kept in
+ * .cache/mutants/, so a run that was ended goes on where it was, and after a change only those
+ * tests run again that load what has changed.
  */
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -16,7 +15,6 @@ import { Coverage, hashesOf, type TestCoverage } from './coverage.ts'
 import { equivalentBecause } from './equivalents.ts'
 import { either, ran, type Executed } from './executed.ts'
 import { branchesOf, mutantsOf, type Mutant } from './places.ts'
-import { placed, reviewed } from './reviewed.ts'
 import { core, sourcesIn } from './sources.ts'
 import { share, table } from './table.ts'
 import { Trials, type Tried } from './trial.ts'
@@ -33,7 +31,6 @@ const { values } = parseArgs({
     mutant: { type: 'string', multiple: true },
     test: { type: 'string', multiple: true, default: ['test/**'] },
     coverage: { type: 'boolean', default: false },
-    reviewed: { type: 'boolean', default: false },
     jobs: { type: 'string', default: String(availableParallelism()) },
     budget: { type: 'string', default: '60' },
   },
@@ -117,15 +114,14 @@ function sayBranches(tests: readonly TestCoverage[], workspace: Workspace): void
 
 function chosenOf(workspace: Workspace): Mutant[] {
   const folders = values.mutant?.map((id) => id.slice(0, id.indexOf(':'))) ?? values.folder
-  const all = values.reviewed
-    ? reviewed.map((each) => placed(each, workspace.read(each.path)))
-    : sourcesIn(workspace.root, folders).flatMap((path) => mutantsOf(path, workspace.read(path)))
+  const all = sourcesIn(workspace.root, folders).flatMap((path) =>
+    mutantsOf(path, workspace.read(path)),
+  )
   if (values.mutant) {
     const unknown = values.mutant.filter((id) => !all.some((mutant) => mutant.id === id))
     if (unknown.length > 0) throw new Error(`no such mutant: ${unknown.join(', ')}`)
     return all.filter(({ id }) => values.mutant?.includes(id))
   }
-  if (values.reviewed) return all
   const random = new Random(Number(values.seed))
   const count = values.count === 'all' ? all.length : Math.min(Number(values.count), all.length)
   say(`${count} of ${all.length} mutants, seed ${values.seed}`)
@@ -136,7 +132,6 @@ function sayTried({ mutant, fate, by, covering, ran: count, output = '' }: Tried
   const short = (text: string): string => JSON.stringify(text.replace(/\s+/g, ' ').slice(0, 70))
   const tests = by ?? (count < covering ? `${count} of ${covering} tests` : `${count} tests`)
   say(`  ${fate.padEnd(11)}  ${mutant.id}  ${tests}`)
-  if (mutant.breaks !== undefined) say(`${' '.repeat(15)}${mutant.breaks}`)
   const [before = '', failed] = output.split(/^ *not ok /m)
   const title = [...before.matchAll(/# Subtest: (.+)/g)].at(-1)?.[1]
   if (failed !== undefined && title !== undefined) say(`${' '.repeat(15)}“${title}”`)
@@ -180,9 +175,8 @@ async function main(): Promise<number> {
   if (first === undefined) throw new Error('--jobs must be 1 at least')
   // Before the tests are measured, which takes long: a name may be wrong.
   const chosen = values.coverage ? [] : chosenOf(first)
-  const patterns = values.reviewed ? chosen.flatMap(({ test }) => test ?? []) : values.test
-  const tests = await covered(files, workspaces, patterns)
-  const named = values.reviewed || values.mutant !== undefined
+  const tests = await covered(files, workspaces, values.test)
+  const named = values.mutant !== undefined
   if (!named) sayBranches(tests, first)
   if (values.coverage) return 0
 

@@ -17,9 +17,6 @@ export interface Mutant {
   readonly becomes: string
   /** What has to run for the fault to show. */
   readonly reachedAt: number
-  /** What goes wrong, and the test that is to notice, where that is known. */
-  readonly breaks?: string
-  readonly test?: string
 }
 
 export type Kind =
@@ -37,7 +34,6 @@ export type Kind =
   | 'no-text'
   | 'no-fallback'
   | 'number'
-  | 'reviewed'
 
 interface Node {
   readonly type: string

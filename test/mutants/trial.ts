@@ -50,9 +50,8 @@ export class Trials {
 
   /** Runs in `workspace`, which is as it was afterwards. */
   async try(mutant: Mutant, workspace: Workspace): Promise<Tried> {
-    const covering = this.#tests.filter(
-      ({ test, executed }) =>
-        (mutant.test ?? test) === test && ran(executed[mutant.path] ?? [], mutant.reachedAt),
+    const covering = this.#tests.filter(({ executed }) =>
+      ran(executed[mutant.path] ?? [], mutant.reachedAt),
     )
     const before = (this.#known[`${mutant.id} ${mutant.was} ${mutant.becomes}`] ??= {})
     const chosen = this.#withinBudget(covering.toSorted(likeliest(mutant.path, before)))
