@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { closeSync, constants, openSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { basename, dirname } from 'node:path'
 import { elapsed, pause } from './clock.ts'
@@ -35,6 +43,7 @@ export async function takeLock(path: string): Promise<Disposable> {
   const server = createServer((socket) => socket.destroy()).listen(`${sockets.folder}/${own}`)
   await once(server, 'listening')
   held.defer(() => server.close())
+  chmodSync(`${sockets.folder}/${own}`, 0o600)
   // That the kernel takes connections is enough.
   server.unref().on('error', () => undefined)
   // Not before it listens itself: of two that begin at once, the later one sees the other.
