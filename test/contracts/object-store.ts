@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import type { ObjectEvent, WatchEvent } from '../../src/api/codec/watch.ts'
+import type { WatchEvent } from '../../src/api/codec/watch.ts'
 import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { ResourceVersion } from '../../src/api/kube/resource-version.ts'
@@ -11,7 +11,6 @@ import type {
   CollectionKey,
   ObjectKey,
   ObjectStore,
-  StoredChanges,
 } from '../../src/hub/store/store.ts'
 
 export const json = 'json' as RepresentationKey
@@ -91,23 +90,6 @@ export const texts = (objects: readonly (ApiObject | undefined)[]): (string | un
 export function listed(store: ObjectStore, key: CollectionKey): (string | undefined)[] | undefined {
   const list = store.list(key)
   return list && texts([...list.batches].flat())
-}
-
-/**
- * What is told of the collection after `since`: type and bytes of each event, and of what was held
- * before.
- */
-export function eventsAfter(
-  store: ObjectStore,
-  key: CollectionKey,
-  since: number | string,
-): unknown {
-  const changes = store.changes(key, String(since))
-  if (changes === undefined || changes === 'expired') return changes
-  return [...changes.batches].flat().map(({ type, object, previous }) => {
-    const [after, before] = texts([object, previous])
-    return `${type} ${after}${before === undefined ? '' : ` after ${before}`}`
-  })
 }
 
 export function got(store: ObjectStore, key: ObjectKey): string | undefined {
@@ -852,146 +834,19 @@ export function objectStoreContract(
     t.equal(store.list(collection())?.resourceVersion, '20')
   })
 
-  promise('changes() replays watch events from any version', async (t, store) => {
-    t.equal(eventsAfter(store, collection(), 1), undefined, 'what was never listed has no changes')
-    await replace(store, collection(), head(3, { extra: '"x":1' }), [
-      object('a', 1),
-      object('b', 2),
-    ])
-    t.strictSame(eventsAfter(store, collection(), 3), [])
-    await store.apply(collection(), [
-      changed('MODIFIED', object('a', 5)),
-      changed('ADDED', object('c', 6)),
-      bookmark(8),
-    ])
-    await store.apply(
-      collection(),
-      [
-        changed('DELETED', object('a', 10)),
-        { type: 'ERROR', status: { kind: 'Status', apiVersion: 'v1', metadata: {} } as never },
-        changed('MODIFIED', object('c', 11)),
-      ],
-      { previous: false },
-    )
-    const all = [
-      'MODIFIED a at 5 after a at 1',
-      'ADDED c at 6',
-      'DELETED a at 10 after a at 5',
-      'MODIFIED c at 11 after c at 6',
-    ]
-    for (const [since, skipped] of [
-      [3, 0],
-      [4, 0],
-      [5, 1],
-      [7, 2],
-      [8, 2],
-      [10, 3],
-      [11, 4],
-      [12, 4],
-    ] as const) {
-      t.strictSame(eventsAfter(store, collection(), since), all.slice(skipped), `since ${since}`)
-    }
-    t.equal(eventsAfter(store, collection(), 2), 'expired')
-    for (const since of ['', '0', 'x'])
-      t.equal(eventsAfter(store, collection(), since), 'expired', since)
-    const changes = store.changes(collection(), '3')
-    t.match(changes, { gvk: podList, resourceVersion: '11', extra: '"x":1' })
-    const [, , deletion] = [...(changes as StoredChanges).batches].flat()
-    t.match(deletion?.object, { namespace: 'default', name: 'a', uid: 'uid of a' })
-    t.match(deletion, { object: { resourceVersion: '10' }, previous: { resourceVersion: '5' } })
-  })
-
-  promise('events of two watches are replayed once', async (t, store) => {
+  promise('a collection has the versions of its last change and list', async (t, store) => {
+    const changedAt = (): string | undefined => store.list(collection())?.changedAt
     await replace(store, collection(), head(3), [object('a', 1)])
-    const events = [4, 5, 6].map((version) => changed('MODIFIED', object('a', version)))
-    await store.apply(collection(), events, { since: '3' })
-    await store.apply(collection(), events.slice(0, 2), { since: '3' })
-    await store.apply(collection(), [...events.slice(2), bookmark(7)], { since: '5' })
-    await store.apply(collection(), [changed('DELETED', object('a', 9))], { since: '8' })
-    t.strictSame(eventsAfter(store, collection(), 3), [
-      'MODIFIED a at 4 after a at 1',
-      'MODIFIED a at 5 after a at 4',
-      'MODIFIED a at 6 after a at 5',
-    ])
-  })
-
-  promise('a list with changes truncates the event log', async (t, store) => {
-    await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
-    await store.apply(collection(), [changed('MODIFIED', object('a', 5))])
+    await store.apply(collection(), [bookmark(4)])
+    t.equal(changedAt(), '3')
+    await store.apply(collection(), [changed('MODIFIED', object('a', 5)), bookmark(6)])
+    await store.apply(collection(), [changed('MODIFIED', object('a', 4)), bookmark(7)])
+    t.equal(changedAt(), '5')
     await replace(store, collection(), head(8), [object('a', 5)])
-    t.strictSame(eventsAfter(store, collection(), 8), [])
-    for (const since of [3, 5, 7]) t.equal(eventsAfter(store, collection(), since), 'expired')
-    await store.apply(collection(), [changed('ADDED', object('b', 9))])
-    t.strictSame(eventsAfter(store, collection(), 8), ['ADDED b at 9'])
-    await replace(store, collection(), head(12), [object('a', 5), object('b', 10)])
-    t.equal(eventsAfter(store, collection(), 11), 'expired')
-    t.strictSame(eventsAfter(store, collection(), 12), [])
-  })
-
-  promise(
-    'a list without changes keeps the event log, but versions skipped by it are expired',
-    async (t, store) => {
-      const objects = [object('a', 5), object('b', 2)]
-      await replace(store, collection(), head(3), [object('a', 1), object('b', 2)])
-      await store.apply(collection(), [changed('MODIFIED', object('a', 5)), bookmark(6)])
-      await replace(store, collection(), head(10), objects)
-      await replace(store, collection(), head(10), objects)
-      const before = ['MODIFIED a at 5 after a at 1']
-      t.strictSame(eventsAfter(store, collection(), 3), before)
-      t.strictSame(eventsAfter(store, collection(), 6), [])
-      // What came and went between the two may have been told to this one, and nobody knows.
-      for (const since of [7, 9]) t.equal(eventsAfter(store, collection(), since), 'expired')
-      t.strictSame(eventsAfter(store, collection(), 10), [])
-      await store.apply(collection(), [changed('DELETED', object('b', 12))])
-      const after = ['DELETED b at 12 after b at 2']
-      t.strictSame(eventsAfter(store, collection(), 3), [...before, ...after])
-      t.strictSame(eventsAfter(store, collection(), 6), after)
-      t.equal(eventsAfter(store, collection(), 9), 'expired')
-      for (const since of [10, 11]) t.strictSame(eventsAfter(store, collection(), since), after)
-      for (let version = 20; version < 60; version += 2)
-        await replace(store, collection(), head(version), [object('a', 5)])
-      t.strictSame(eventsAfter(store, collection(), 3), [...before, ...after])
-      t.strictSame(eventsAfter(store, collection(), 58), [])
-      for (const since of [9, 19, 21, 57])
-        t.equal(eventsAfter(store, collection(), since), 'expired', `since ${since}`)
-    },
-  )
-
-  promise('unordered events are not replayed', async (t, store) => {
-    await replace(store, collection(), head(3), [object('a', 'x')])
-    await store.apply(collection(), [changed('MODIFIED', object('a', 'y')), bookmark(4)])
-    t.equal(eventsAfter(store, collection(), 3), 'expired')
-    t.strictSame(eventsAfter(store, collection(), 4), [])
-    await store.apply(collection(), [
-      changed('ADDED', object('c', 7)),
-      changed('ADDED', object('b', 6)),
-    ])
-    t.equal(eventsAfter(store, collection(), 4), 'expired')
-    t.strictSame(eventsAfter(store, collection(), 7), [])
-  })
-
-  promise('changes() is a snapshot while it is read', async (t, store) => {
-    const large = (name: string, version: number): ApiObject =>
-      object(name, version, { bytes: Buffer.alloc(20_000, String(version)) })
-    await replace(store, collection(), head(99), [large('a', 90)])
-    for (let version = 100; version < 140; version += 1)
-      await store.apply(collection(), [changed('MODIFIED', large('a', version))])
-    const changes = store.changes(collection(), '99') as StoredChanges
-    const batches = changes.batches[Symbol.iterator]()
-    const read = [...(batches.next().value as readonly ObjectEvent[])]
-    t.ok(read.length < 40, 'not all at once')
-    await replace(store, collection(), head(200))
-    for (let version = 300; version < 340; version += 1)
-      await store.put(keyOf(`b-${version}`), pod, large(`b-${version}`, version))
-    for (let next = batches.next(); !next.done; next = batches.next()) read.push(...next.value)
-    t.strictSame(
-      read.map(({ object }) => [object.resourceVersion, Buffer.from(object.bytes).subarray(0, 3)]),
-      Array.from({ length: 40 }, (_, at) => [`${100 + at}`, Buffer.from(`${100 + at}`)]),
-    )
-    t.strictSame(
-      read.map(({ previous }) => previous?.resourceVersion),
-      ['90', ...read.slice(1).map((_, at) => `${100 + at}`)],
-    )
+    t.equal(changedAt(), '5')
+    t.equal(store.list(collection())?.listedAt, '8', 'what came and went before is not known')
+    await replace(store, collection(), head(9))
+    t.equal(changedAt(), '9')
   })
 
   promise('confirmedAt is when the upstream last sent it', async (t, store) => {
@@ -1069,8 +924,7 @@ export function objectStoreContract(
     await using store = await open(directory)
     t.match(store.list(collection()), { gvk: podList, resourceVersion: '8', extra: '"x":1' })
     t.strictSame(listed(store, collection()), ['a at 4', 'b at 2'])
-    t.strictSame(eventsAfter(store, collection(), 3), ['MODIFIED a at 4 after a at 1'])
-    t.equal(eventsAfter(store, collection(), 2), 'expired')
+    t.equal(store.list(collection())?.changedAt, '4')
     t.equal(got(store, keyOf('s', { namespace: 'other' })), 's at 15')
     t.match(store.get(keyOf('s', { namespace: 'other' })), { gvk: pod })
     t.equal(

@@ -73,24 +73,6 @@ function wordFor({ name, resourceVersion, bytes }: ApiObject): string {
   return `${name}@${resourceVersion}/${bytes.byteLength}`
 }
 
-/**
- * What the events that the store keeps make of an earlier state of a list; `undefined` where it
- * does not keep so many.
- */
-export function followed(store: ObjectStore, register: string, state: string): string | undefined {
-  const key = collections[register]
-  const [since = '', words = ''] = state.split(': ')
-  const changes = key && store.changes(key, since)
-  if (changes === undefined || changes === 'expired') return undefined
-  const held = new Map(words.split(' ').map((word) => [word.split('@')[0], word]))
-  held.delete('')
-  for (const { type, object } of [...changes.batches].flat()) {
-    if (type === 'DELETED') held.delete(object.name)
-    else held.set(object.name, wordFor(object))
-  }
-  return `${changes.resourceVersion}: ${[...held.values()].sort().join(' ')}`
-}
-
 export const registers = [...Object.keys(collections), 'single', 'document']
 
 /**

@@ -57,7 +57,6 @@ import { limits } from '../../src/http/server/limits.ts'
 import * as inspections from '../../src/http/server/inspections.ts'
 import * as ops from '../../src/http/server/ops.ts'
 import { batchBytes } from '../../src/hub/store/log/batches.ts'
-import * as eventLog from '../../src/hub/store/log/event-log.ts'
 import { unsyncedMs } from '../../src/hub/store/log/open.ts'
 import { entryBytes } from '../../src/hub/store/log/scope.ts'
 import * as upkeep from '../../src/hub/store/log/upkeep.ts'
@@ -256,12 +255,6 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Lists in pages whose next page has not come': [counted(mostPagedLists), time(nextPageMs)],
     'What is written and not yet synced': [time(unsyncedMs)],
     'What waits to be written': [bytes(highWater)],
-    'Events kept for watches, for a collection': [
-      time(eventLog.freshEventMs),
-      counted(eventLog.minEvents),
-      counted(eventLog.maxEvents),
-      bytes(eventLog.maxEventBytes),
-    ],
     'What is written at once': [bytes(groupBytes)],
     "Which filters a program's last answers passed": [counted(mostCollections)],
     'Pods whose network is kept': [counted(mostPods)],

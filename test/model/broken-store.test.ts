@@ -102,18 +102,3 @@ void t.test('a false 404: the store reports every second object as gone', async 
   )
   await isFound(t, [1, 2])
 })
-
-void t.test('a hole: the store’s changes lack the first event', async (t) => {
-  using _ = broken(
-    LogStore.prototype,
-    'changes',
-    (changes) =>
-      function (this: LogStore, key, since) {
-        const known = changes.call(this, key, since)
-        if (typeof known !== 'object') return known
-        const [, ...rest] = [...known.batches].flat()
-        return { ...known, batches: rest.length > 0 ? [rest] : [] }
-      },
-  )
-  await isFound(t, [86, 79, 67, 31])
-})

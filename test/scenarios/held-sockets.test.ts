@@ -9,7 +9,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pause } from '../../src/base/clock.ts'
-import { Client } from '../kit/client.ts'
+import { Client, nameOf } from '../kit/client.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { podsOfNode, type CloudServer } from '../kit/cloud.ts'
 import { hubFlags } from '../kit/hub-config.ts'
@@ -119,13 +119,15 @@ function asking(client: Client): { enough(): Promise<readonly number[]> } {
   }
 }
 
+type Listed = Pick<Awaited<ReturnType<Client['list']>>, 'names' | 'resourceVersion'>
+
 /**
- * Watches as client-go does: from the last version seen, again when a watch has ended; until
- * `count` events were seen.
+ * Watches as client-go does: from the last version seen, again when a watch has ended, and lists
+ * where that version is no longer known; until `count` pods were seen to come.
  */
-async function watching(client: Client, from: string, count: number): Promise<readonly string[]> {
+async function watching(client: Client, first: Listed, count: number): Promise<readonly string[]> {
   const seen: string[] = []
-  const reading = readInto(seen, client, from, count)
+  const reading = readInto(seen, client, first, count)
   // Processes start meanwhile, one after the other.
   await inTime(`${count} events`, reading, { seconds: 180, describe: () => seen })
   return seen
@@ -134,10 +136,11 @@ async function watching(client: Client, from: string, count: number): Promise<re
 async function readInto(
   seen: string[],
   client: Client,
-  from: string,
+  first: Listed,
   count: number,
 ): Promise<void> {
-  let resourceVersion = from
+  let { names, resourceVersion } = first
+  const known = new Set(names)
   while (seen.length < count) {
     const watch = await client.watch(podsOfNode, { resourceVersion })
     // By a hub that stops, with Retry-After, at which client-go asks again.
@@ -148,10 +151,16 @@ async function readInto(
     }
     if (watch.status !== 200) throw new Error(`a watch was answered ${watch.status}`)
     for (let event = await watch.next(); event; event = await watch.next()) {
-      const { name, resourceVersion: version } = event.object['metadata'] as Record<string, string>
-      resourceVersion = version ?? ''
-      seen.push(`${event.type} ${name}`)
-      if (seen.length === count) break
+      if (event.type === 'ERROR') {
+        ;({ names, resourceVersion } = await client.list(podsOfNode))
+        seen.push(...names.filter((name) => !known.has(name)))
+        for (const name of names) known.add(name)
+        break
+      }
+      resourceVersion = (event.object['metadata'] as Record<string, string>)['resourceVersion']!
+      seen.push(nameOf(event.object))
+      known.add(nameOf(event.object))
+      if (seen.length >= count) break
     }
     watch.hangUp()
   }
@@ -168,17 +177,13 @@ void t.test(
     const asked = [asking(kubelet), asking(kubelet)]
     const rounds = ['1', '2']
     const names = rounds.flatMap((round) => [`before-${round}`, `after-${round}`])
-    const { resourceVersion } = await kubelet.list(podsOfNode)
-    const watched = watching(kubelet, resourceVersion, names.length)
+    const watched = watching(kubelet, await kubelet.list(podsOfNode), names.length)
     for (const round of rounds) {
       cloud.addPods(`before-${round}`)
       await held.restart()
       cloud.addPods(`after-${round}`)
     }
-    t.strictSame(
-      await watched,
-      names.map((name) => `ADDED ${name}`),
-    )
+    t.strictSame((await watched).toSorted(), names.map((name) => `default/${name}`).toSorted())
     const statuses = (await Promise.all(asked.map((each) => each.enough()))).flat()
     t.ok(statuses.length > asked.length)
     t.ok(statuses.every((status) => status === 200))
@@ -215,8 +220,10 @@ void t.test('an HTTP/2 session gets GOAWAY, and its watches end and come back', 
   const [code] = (await goneAway) as [number]
   t.equal(code, 0, 'without a complaint')
   t.match(await ended.whole(), { status: 200, body: '' }, 'a clean end')
+  const again = await hub.kubelet.list(podsOfNode)
+  const stream = open().request(watch(again.resourceVersion))
+  await once(stream, 'response')
   cloud.addPods('b')
-  const stream = open().request(watch(resourceVersion))
   const [event] = (await once(stream, 'data')) as [Buffer]
   t.match(JSON.parse(String(event)), { type: 'ADDED', object: { metadata: { name: 'b' } } })
   await restarted

@@ -223,8 +223,13 @@ void t.test(
     fill(cloud)
     const hub = await startTestHub(t, { upstreams: [cloud] })
     const kubelet = hub.as('kubelet')
-    const { resourceVersion } = await kubelet.list('/api/v1/pods')
-    const all = await kubelet.watch('/api/v1/pods', { resourceVersion })
+    await kubelet.list('/api/v1/pods')
+    await goOffline(cloud, hub)
+    const part = '/api/v1/pods?labelSelector=x%3D1'
+    const { resourceVersion } = await kubelet.list(part)
+    const watch = await kubelet.watch(part, { resourceVersion })
+    await cloud.plug()
+    await hub.online()
     const label = (name: string, x: string) =>
       cloud.as('tester').send(`/api/v1/namespaces/default/pods/${name}`, {
         method: 'PATCH',
@@ -239,14 +244,8 @@ void t.test(
     ] as const) {
       t.equal((await label(name, x)).status, 200)
     }
-    await all.take(4)
-    await goOffline(cloud, hub)
-    const watch = await kubelet.watch('/api/v1/pods?labelSelector=x%3D1', {
-      resourceVersion,
-      timeoutSeconds: '1',
-    })
     t.strictSame(
-      (await watch.rest()).map(({ type, object }) => [
+      (await watch.take(3)).map(({ type, object }) => [
         type,
         at(object, 'metadata', 'name'),
         at(object, 'metadata', 'labels', 'x'),

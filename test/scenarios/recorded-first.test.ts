@@ -30,7 +30,6 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   get: (key) => store.get(key),
   list: (key) => store.list(key),
   confirmedAt: (key) => store.confirmedAt(key),
-  changes: (key, since) => store.changes(key, since),
   version: (key) => store.version(key),
   committedVersion: (key) => store.committedVersion(key),
   settled: (key) => store.settled(key),

@@ -20,12 +20,6 @@ export function isNewer(a: string | undefined, b: string | undefined): boolean {
   return x !== undefined && y !== undefined && compareVersions(x, y) > 0
 }
 
-/** Versions between which events are missing, both exclusive. */
-export type VersionGap = readonly [from: string, to: string]
-
-export const isInGap = (version: string, gaps: readonly VersionGap[]): boolean =>
-  gaps.some(([from, to]) => isNewer(version, from) && isNewer(to, version))
-
 /** The newest of those that are versions; `undefined`: none is. */
 export function newestVersion(texts: readonly (string | undefined)[]): ResourceVersion | undefined {
   return texts

@@ -1,4 +1,4 @@
-import type { ObjectEvent, WatchEvent } from '../../api/codec/watch.ts'
+import type { WatchEvent } from '../../api/codec/watch.ts'
 import type { ListBatch } from '../../api/codec/list.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
@@ -100,6 +100,12 @@ export interface StoredList {
   readonly gvk: GVK
   /** The newest of the versions of the list and of later events and bookmarks. */
   readonly resourceVersion: string
+  /**
+   * The versions of the last event or list that changed it, and of the last list: what came and
+   * went before that is not known. Absent: neither is known.
+   */
+  readonly changedAt?: string
+  readonly listedAt?: string
   readonly extra: string
   /**
    * When an API server last confirmed it by a list, event or bookmark, in milliseconds since the
@@ -113,22 +119,6 @@ export interface StoredList {
    * unknown from then on.
    */
   readonly batches: Iterable<readonly ApiObject[]>
-}
-
-/** The events of a stored collection after a version. */
-export interface StoredChanges {
-  /** As `StoredList`. */
-  readonly gvk: GVK
-  readonly extra: string
-  /** The version of the list, up to which the events go. There are none where `since` is newer. */
-  readonly resourceVersion: string
-  /**
-   * Oldest first, each with the object's previous state in the collection where that is known;
-   * DELETED with the last state, at the version of the deletion. Read in batches and iterated once:
-   * the events as of the call. Throws a `StoreFailure` where they cannot be read to their end: a
-   * client that was sent the first ones must list.
-   */
-  readonly batches: Iterable<readonly ObjectEvent[]>
 }
 
 /** The metadata of a list that was read to its end. */
@@ -184,11 +174,6 @@ export interface ObjectStore extends AsyncDisposable {
    * for a reader.
    */
   confirmedAt(key: CollectionKey): number | undefined
-  /**
-   * The events of a stored collection after version `since`. 'expired': some of them are not
-   * stored. `undefined`: as `list`. The store decides how many it keeps; they outlast the process.
-   */
-  changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined
   /** The version of the list, with writes that are not committed yet. Reads no object. */
   version(key: CollectionKey): string | undefined
   /** The version that `list` would return now; `version` may be newer. Reads no object. */
@@ -236,8 +221,8 @@ export interface ObjectStore extends AsyncDisposable {
   /**
    * Applies events in the order of the watch, in one commit. Resolves to the previous state of each
    * object in the collection: `undefined` for bookmarks and errors, for new objects, and where
-   * `previous` is false. An event that is not newer than the collection came from a faster watch
-   * before, and changes nothing in it: its previous state is `undefined` too, and in `changes`.
+   * `previous` is false. An event that is not newer than the collection changes nothing in it: its
+   * previous state is `undefined` too.
    * Bookmarks advance the collection's version; errors change nothing. DELETED removes the object
    * from the collection, and its record. Under a selector the object may only no longer match: then
    * it is unknown, unless its record is of the event's own version, and `get` ignores its earlier

@@ -13,7 +13,6 @@ import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { expired } from '../../../api/kube/status.ts'
 import { bookmarkMs, lastBookmarkMs } from '../../../api/request/watch-times.ts'
-import { StoreFailure } from '../../store/store.ts'
 import type { EventLog } from './event-log.ts'
 
 /**
@@ -25,22 +24,11 @@ export interface WatchSelection {
   readonly key: string
 }
 
-/**
- * What a watch sends before it reads the log: the state of a collection, or changes that the log no
- * longer has.
- */
-export type Backfill =
-  | {
-      readonly kind: 'state'
-      readonly batches: Iterable<readonly ApiObject[]>
-      readonly bookmarkAtEnd: boolean
-    }
-  | {
-      readonly kind: 'changes'
-      readonly batches: Iterable<readonly ObjectEvent[]>
-      /** The message of the 410 where a change cannot be read. */
-      readonly tooOld: string
-    }
+/** The state of a collection, which a watch sends before it reads the log. */
+export interface Backfill {
+  readonly batches: Iterable<readonly ApiObject[]>
+  readonly bookmarkAtEnd: boolean
+}
 
 export interface CacheWatcherParts {
   readonly log: EventLog
@@ -108,13 +96,9 @@ export class CacheWatcher {
     return !this.#parts.selection.selection.everything
   }
 
-  /** The version that its client has observed, or that the backfill reaches. */
-  get from(): string {
-    return this.#from
-  }
-
-  /** Ends it with 410: its client has to list. */
-  expire(): void {
+  /** Ends it with 410 where the log does not know what follows the version of its client. */
+  checkKnown(): void {
+    if (!this.#parts.log.skips(this.#from)) return
     this.#end = 'expired'
     this.#ended = true
     this.#wake()
@@ -172,36 +156,11 @@ export class CacheWatcher {
   *#backfill(): Generator<readonly WatchEvent[]> {
     const { backfill, selection, gvk, encoding, bookmarks } = this.#parts
     if (!backfill) return
-    if (backfill.kind === 'changes') return yield* this.#changes(backfill)
     for (const objects of backfill.batches) {
       const shown = objects.filter((object) => selection.selection.selects(gvk, encoding, object))
       if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
     }
     if (backfill.bookmarkAtEnd && bookmarks) yield [bookmarkAt(this.#from, true)]
-  }
-
-  /**
-   * Where a change cannot be read the client has to list. A list may have brought a newer version
-   * without an event for it: then a bookmark gives the client's version.
-   */
-  *#changes({
-    batches,
-    tooOld,
-  }: Extract<Backfill, { kind: 'changes' }>): Generator<readonly WatchEvent[]> {
-    let last: string | undefined
-    try {
-      for (const events of batches) {
-        const shown = events.flatMap((event) => this.#select(event) ?? [])
-        if (shown.length > 0) yield shown
-        last = events.at(-1)?.object.resourceVersion ?? last
-      }
-    } catch (cause) {
-      if (!(cause instanceof StoreFailure)) throw cause
-      this.#ended = true
-      yield [errorOf(tooOld)]
-      return
-    }
-    if (this.#parts.bookmarks && last !== this.#from) yield [bookmarkAt(this.#from, false)]
   }
 
   /** The next events of the log, a bookmark that is due, or nothing. */

@@ -2,7 +2,7 @@ import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
 import { after, elapsed, sleep, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
-import { versionAfter, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import { versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { WatchReply } from '../../../http/exchange/exchange.ts'
 import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
@@ -18,12 +18,7 @@ import {
 import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders, expiredWatch } from '../../answers/replies.ts'
 import { storedList } from '../../answers/covering-collection.ts'
-import {
-  StoreFailure,
-  type CollectionKey,
-  type ObjectStore,
-  type StoredList,
-} from '../../store/store.ts'
+import { type CollectionKey, type ObjectStore, type StoredList } from '../../store/store.ts'
 import {
   CacheWatcher,
   type Backfill,
@@ -329,38 +324,29 @@ export class Cacher implements AsyncDisposable {
     if (stored === undefined) return false
     this.#gvk = objectKind(stored.gvk)
     this.#extra = stored.extra
-    this.#log = new EventLog(stored.resourceVersion, this.#parts.bounds)
+    const { resourceVersion: version, changedAt, listedAt } = stored
+    const tail = isNewer(listedAt, changedAt) ? listedAt : changedAt
+    this.#log = new EventLog(version, this.#parts.bounds, tail)
     return true
   }
 
   /**
-   * The version at which the upstream watch resumes. The store may be ahead of the log. Events that
-   * a watch committed before it was cut come from the store, each with the previous state of its
-   * object, which the API server's repetition of them lacks. The changes of a list have no events
-   * there: the API server has those.
+   * The version at which the upstream watch resumes: that of the log, which goes on at a list that
+   * has brought no change. The API server sends again what else the store has, without the previous
+   * states that show whether an object leaves a selection.
    */
   #resumeVersion(): string | undefined {
-    const log = this.#log
-    const stored = this.version
-    if (!log || !isNewer(stored, log.version)) return log?.version ?? stored
-    const changes = this.#parts.store.changes(this.key, log.version)
-    if (typeof changes === 'object') {
-      const { version: before } = log
-      try {
-        for (const events of changes.batches) this.#publish(log, events)
-        this.#skip(log, before, changes.resourceVersion)
-      } catch (cause) {
-        if (!(cause instanceof StoreFailure)) throw cause
-        this.#skip(log, before, log.version)
-      }
-    }
-    const isWhole = !isNewer(stored, log.version)
-    if (!isWhole && this.#hasSelecting) {
-      // Only the previous state shows whether an object leaves a selection.
-      this.#end('over')
+    const [log, stored] = [this.#log, this.version]
+    if (!log || !stored || !isNewer(stored, log.version)) return log?.version ?? stored
+    const changedAt = this.stored()?.changedAt
+    if (changedAt !== undefined && !isNewer(changedAt, log.version)) {
+      log.skip(stored)
+      for (const watcher of this.#watchers) watcher.checkKnown()
       return stored
     }
-    return log.version
+    if (!this.#upstreamClient().comparesEvents()) return log.version
+    this.#end('over')
+    return stored
   }
 
   #take(events: readonly WatchEvent[]): void {
@@ -376,25 +362,6 @@ export class Cacher implements AsyncDisposable {
     if (isNewer(log.version, version))
       throw new UnusableAnswer('the upstream watch sent a past version')
     this.#publish(log, events)
-  }
-
-  /**
-   * The log goes on from `before` at what the store has: events, and lists that have brought no
-   * change. A client that has observed a version between may have observed an object that was gone
-   * again by then: where the store does not know what follows that version, it has to list.
-   */
-  #skip(log: EventLog, before: string, version: string): void {
-    log.skip(before, version)
-    for (const watcher of this.#watchers)
-      if (isNewer(watcher.from, before)) this.#expireUnlessStored(watcher)
-  }
-
-  /** Ends a cache watcher if the store cannot tell what follows the version of its client. */
-  #expireUnlessStored(watcher: CacheWatcher): void {
-    const changes = this.#parts.store.changes(this.key, watcher.from)
-    if (typeof changes !== 'object') return watcher.expire()
-    // Its snapshot is released.
-    for (const _ of changes.batches) break
   }
 
   #publish(log: EventLog, events: readonly WatchEvent[]): void {
@@ -479,8 +446,8 @@ export class Cacher implements AsyncDisposable {
     this.#idle?.[Symbol.dispose]()
     this.#idle = undefined
     hooks.onWatchers(1)
-    // The log may have gone on at a list since the start of the watcher was determined.
-    if (this.#log?.after(watcher.from) === undefined) this.#expireUnlessStored(watcher)
+    // The log may have gone on at a list since.
+    watcher.checkKnown()
     this.#run()
     try {
       yield* watcher.events((end) => {
@@ -501,32 +468,16 @@ export class Cacher implements AsyncDisposable {
       const stored = this.stored()
       if (stored === undefined) return undefined
       const backfill = {
-        kind: 'state',
         batches: stored.batches,
         bookmarkAtEnd: state === 'with-end',
-      } as const
+      }
       return { cursor: log.end, from: stored.resourceVersion, backfill }
     }
     if (from === undefined) return undefined
     const cursor = log.after(from)
     // The events in memory may lack the previous states that a selection needs.
     const isComplete = cursor === log.end || selected.selection.everything
-    return cursor === undefined || !isComplete ? this.#fromStore(log, from) : { cursor, from }
-  }
-
-  /** Events that the log has dropped may be in the store. */
-  #fromStore(
-    log: EventLog,
-    from: string,
-  ): { cursor: number; from: string; backfill: Backfill } | undefined {
-    const changes = this.#parts.store.changes(this.key, from)
-    if (changes === undefined || changes === 'expired') return undefined
-    const batches: Iterable<readonly ObjectEvent[]> = changes.batches
-    return {
-      cursor: log.end,
-      from: changes.resourceVersion,
-      backfill: { kind: 'changes', batches, tooOld: tooOld(from, changes.resourceVersion) },
-    }
+    return cursor === undefined || !isComplete ? undefined : { cursor, from }
   }
 
   /** The answer to a watch from a version that is no longer known: its client has to list. */

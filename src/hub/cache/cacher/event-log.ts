@@ -5,7 +5,7 @@ import {
   type UnreadEvent,
   type WatchEvent,
 } from '../../../api/codec/watch.ts'
-import { isInGap, isNewer, type VersionGap } from '../../../api/kube/resource-version.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
 
 /** What is sent to each client: an event of an object, or one that is passed on as received. */
 type LoggedEvent = ObjectEvent | UnreadEvent
@@ -42,13 +42,16 @@ export class EventLog {
   /** The log has all events after it, but for gaps: the version before the oldest, or of a list. */
   #tail: string
   #version: string
-  /** Oldest first. */
-  readonly #gaps: VersionGap[] = []
+  /** Versions between which events are missing, both exclusive; oldest first. */
+  readonly #gaps: (readonly [from: string, to: string])[] = []
 
-  /** Begins at `version`. A log whose version does not compare stays empty. */
-  constructor(version: string, bounds: LogBounds) {
+  /**
+   * Begins at `version`; nothing has changed after `tail`. A log whose version does not compare
+   * stays empty.
+   */
+  constructor(version: string, bounds: LogBounds, tail = version) {
     this.#bounds = bounds
-    this.#tail = version
+    this.#tail = tail
     this.#version = version
   }
 
@@ -90,17 +93,20 @@ export class EventLog {
   }
 
   /**
-   * Goes on at `version`. The store was ahead of the log from `from` on: by events, which are in
-   * the log by now, and perhaps by lists that have found the collection as it was. The store alone
-   * knows which versions between may be resumed from.
+   * Goes on at `version`, up to which nothing has changed in the end, as a list has shown. What
+   * came and went meanwhile is not known.
    */
-  skip(from: string, version: string): void {
-    if (!isNewer(version, from)) return
-    this.#gaps.push([from, version])
-    if (isNewer(version, this.#version)) this.#version = version
+  skip(version: string): void {
+    this.#gaps.push([this.#version, version])
+    this.#version = version
     if (this.#gaps.length <= maxGaps) return
     const [[, to] = ['', '']] = this.#gaps.splice(0, 1)
     if (isNewer(to, this.#tail)) this.#tail = to
+  }
+
+  /** Whether a client at this version may have observed what the log does not know. */
+  skips(version: string): boolean {
+    return this.#gaps.some(([from, to]) => isNewer(version, from) && isNewer(to, version))
   }
 
   /** The newest group stays, however large. */
@@ -140,7 +146,7 @@ export class EventLog {
   after(version: string): number | undefined {
     if (version === this.#version) return this.end
     if (version !== this.#tail && !isNewer(version, this.#tail)) return undefined
-    if (isInGap(version, this.#gaps)) return undefined
+    if (this.skips(version)) return undefined
     let [low, high] = [0, this.#groups.length]
     while (low < high) {
       const middle = (low + high) >> 1

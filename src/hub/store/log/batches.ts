@@ -8,7 +8,6 @@ export class Batches<Entry, Read> implements IterableIterator<readonly Read[]> {
   readonly #entries: readonly Entry[]
   readonly #sizeOf: (entry: Entry) => number
   readonly #read: (batch: readonly Entry[]) => readonly Read[]
-  #ahead: readonly Read[] | undefined
   #at = 0
   #begun = false
 
@@ -28,16 +27,7 @@ export class Batches<Entry, Read> implements IterableIterator<readonly Read[]> {
     return this
   }
 
-  /** Reads the first batch now, so that the caller learns here if it cannot be read. */
-  readAhead(): this {
-    this.#ahead = this.next().value
-    return this
-  }
-
   next(): IteratorResult<readonly Read[], undefined> {
-    const ahead = this.#ahead
-    this.#ahead = undefined
-    if (ahead) return { done: false, value: ahead }
     const batch = this.#batch()
     if (batch.length === 0) return { done: true, value: undefined }
     const value = this.#read(batch)
@@ -46,7 +36,6 @@ export class Batches<Entry, Read> implements IterableIterator<readonly Read[]> {
   }
 
   return(): IteratorResult<readonly Read[], undefined> {
-    this.#ahead = undefined
     this.#at = this.#entries.length
     return { done: true, value: undefined }
   }

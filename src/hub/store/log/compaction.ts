@@ -91,13 +91,8 @@ function bodiesIn(state: State, segments: ReadonlySet<Segment>): Set<Body> {
   const bodies = new Set<Body>()
   for (const { records, collections } of state.scopes.values()) {
     for (const { held } of records.values()) bodies.add(held.body)
-    for (const { members, log } of collections.values()) {
+    for (const { members } of collections.values())
       for (const { body } of members.values()) bodies.add(body)
-      for (const { object, previous } of log.events) {
-        bodies.add(object.body)
-        if (previous) bodies.add(previous.body)
-      }
-    }
   }
   for (const { body } of state.documents.values()) bodies.add(body)
   for (const body of bodies) if (!segments.has(body.segment)) bodies.delete(body)

@@ -1,5 +1,5 @@
 import { latest, now } from '../../../base/clock.ts'
-import { isObjectEvent, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer, newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
@@ -16,7 +16,6 @@ import {
   type ObjectStore,
   type Partition,
   type Replacement,
-  type StoredChanges,
   type StoredCollection,
   type StoredDocument,
   type StoredList,
@@ -36,7 +35,6 @@ import {
 import { Batches } from './batches.ts'
 import type { Bodies } from './bodies.ts'
 import type { BodyMark } from './body.ts'
-import type { LoggedEvent } from './event-log.ts'
 import type { ReportFault } from './faults.ts'
 import { markOf, type Held } from './held.ts'
 import type { DiskWork, LogWriter } from './log-writer.ts'
@@ -188,6 +186,7 @@ export class LogStore implements ObjectStore {
     const collection = this.#collectionOf(key)
     if (!collection) return undefined
     const { gvk, version: resourceVersion, extra, seenAt: confirmedAt } = collection
+    const { changedAt, listedAt } = collection
     const members = [...collection.members.values()].toSorted(byName)
     const { scope } = collection.address
     const batches = new Batches(members, sizeOf, (batch) => {
@@ -195,46 +194,11 @@ export class LogStore implements ObjectStore {
       if (objects.length < batch.length) throw new StoreFailure('an object of the list is damaged')
       return objects
     })
-    return { gvk, resourceVersion, extra, confirmedAt, batches }
+    return { gvk, resourceVersion, changedAt, listedAt, extra, confirmedAt, batches }
   }
 
   confirmedAt(key: CollectionKey): number | undefined {
     return this.#collectionOf(key)?.seenAt
-  }
-
-  changes(key: CollectionKey, since: string): StoredChanges | 'expired' | undefined {
-    const collection = this.#collectionOf(key)
-    if (!collection) return undefined
-    const { gvk, extra, version: resourceVersion, address } = collection
-    const events = collection.log.since(since, resourceVersion)
-    if (!events) return 'expired'
-    const batches = new Batches(
-      events,
-      ({ object, previous }) => sizeOf(object) + (previous ? sizeOf(previous) : 0),
-      (batch) => this.#eventsOf(address.scope, batch),
-    )
-    try {
-      return { gvk, extra, resourceVersion, batches: batches.readAhead() }
-    } catch (failure) {
-      batches.return()
-      if (failure instanceof Incomplete) return 'expired'
-      throw failure
-    }
-  }
-
-  #eventsOf(scope: ScopeKey, batch: readonly LoggedEvent[]): readonly ObjectEvent[] {
-    const wanted = batch.flatMap(({ object, previous }) =>
-      previous ? [object, previous] : [object],
-    )
-    const objects = this.#parts.bodies.read(scope, wanted)
-    let at = 0
-    return batch.map(({ type, previous: hadPrevious }) => {
-      const object = objects[at]
-      const previous = hadPrevious && objects[at + 1]
-      at += hadPrevious ? 2 : 1
-      if (!object || (hadPrevious && !previous)) throw new Incomplete('an event is damaged')
-      return { type, object, ...(previous && { previous }) }
-    })
   }
 
   version(key: CollectionKey): string | undefined {
@@ -599,9 +563,6 @@ export class LogStore implements ObjectStore {
 const sizeOf = ({ body }: Held): number => body.length
 
 export const damaged = 'stored data is damaged: it is not served until an API server sends it again'
-
-/** A body of an event is damaged: the event cannot be skipped. */
-class Incomplete extends StoreFailure {}
 
 const byName = (
   a: { readonly namespace: string; readonly name: string },

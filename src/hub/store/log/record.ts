@@ -1,6 +1,5 @@
 import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
-import type { VersionGap } from '../../../api/kube/resource-version.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { BodyMark, PlacedMark } from './body.ts'
 
@@ -99,12 +98,11 @@ export interface CollectionSnapshot {
   readonly of: Omit<CollectionAddress, 'scope'>
   readonly gvk: GVK
   readonly version: string
+  readonly changedAt: string
+  readonly listedAt: string
   readonly extra: string
   readonly confirmedAt: number
   readonly members: readonly HeldMark[]
-  readonly eventsFrom: string
-  readonly gaps: readonly VersionGap[]
-  readonly events: readonly (readonly [ObjectEvent['type'], number, HeldMark, HeldMark | null])[]
 }
 
 /** The whole of a scope, for a start that does not read what came before. */

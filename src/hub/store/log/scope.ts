@@ -1,6 +1,5 @@
 import type { GVK } from '../../../api/kube/gvk.ts'
 import { nameKey, type CollectionAddress, type ScopeKey } from './address.ts'
-import { EventLog } from './event-log.ts'
 import type { Held } from './held.ts'
 
 /** Bytes in memory and log of an object, and of a collection, beside bodies; roughly. */
@@ -13,12 +12,14 @@ export class Collection {
   gvk: GVK = { group: '', version: '', kind: '' }
   /** The newest of the versions of the list and of later events and bookmarks. */
   version = ''
+  /** Versions of the last event or list that changed it, and of the last list. */
+  changedAt = ''
+  listedAt = ''
   extra = ''
   /** When an API server last confirmed it, as recorded, and as this process knows. */
   confirmedAt = 0
   seenAt = 0
   readonly members = new Map<string, Held>()
-  readonly log = new EventLog()
   /** Of the members. */
   bytes = 0
 
@@ -44,12 +45,10 @@ export class Collection {
 
   clear(): void {
     for (const key of this.members.keys()) this.remove(key)
-    this.log.restart('')
   }
 
   get weight(): number {
-    const entries = this.members.size + this.log.events.length
-    return this.bytes + this.log.bytes + entries * entryBytes + collectionBytes
+    return this.bytes + this.members.size * entryBytes + collectionBytes
   }
 }
 

@@ -25,22 +25,16 @@ export function snapshotOf(scope: Scope): ScopeRecord {
 
 function snapshotOfCollection(of: Collection, mark: (held: Held) => HeldMark): CollectionSnapshot {
   const { namespace, labelSelector, fieldSelector } = of.address
-  const { gvk, version, extra, seenAt, members, log } = of
+  const { gvk, version, changedAt, listedAt, extra, seenAt, members } = of
   return {
     of: { namespace, labelSelector, fieldSelector },
     gvk,
     version,
+    changedAt,
+    listedAt,
     extra,
     confirmedAt: seenAt,
     members: [...members.values()].map(mark),
-    eventsFrom: log.from,
-    gaps: log.gaps,
-    events: log.events.map(({ type, at, object, previous }) => [
-      type,
-      at,
-      mark(object),
-      previous ? mark(previous) : null,
-    ]),
   }
 }
 
@@ -54,16 +48,10 @@ export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
   for (const [key, below] of of.tombstones) scope.tombstones.set(key, below)
   for (const [mark, gvk, confirmedAt] of of.records)
     scope.setRecord({ held: held(mark), gvk, confirmedAt })
-  for (const { of: named, members, eventsFrom, gaps, events, ...head } of of.collections) {
+  for (const { of: named, members, ...head } of of.collections) {
     const collection = Object.assign(new Collection({ scope: of.scope, ...named }), head)
     collection.seenAt = head.confirmedAt
     for (const mark of members) collection.set(held(mark))
-    for (const [type, at, object, previous] of events) {
-      const before = previous ? held(previous) : undefined
-      collection.log.add({ type, at, object: held(object), previous: before })
-    }
-    collection.log.from = eventsFrom
-    collection.log.gaps = gaps
     scope.collections.set(textInScope(named), collection)
   }
   return scope

@@ -127,7 +127,6 @@ export class State {
     const collection = isFollowed ? found : undefined
     const displaced: (Held | undefined)[] = []
     const before = collection?.version ?? ''
-    const versions = [before]
     for (const [at, type] of of.types.entries()) {
       const [mark, body] = [of.objects[at], bodies[at]]
       if (!mark || !body) continue
@@ -137,10 +136,7 @@ export class State {
       // An event that is not newer came before, of a faster watch.
       const takes = collection !== undefined && !isPast(held.version, before)
       displaced.push(takes ? member : undefined)
-      if (takes) {
-        collection.log.add({ type, at: of.confirmedAt, object: held, previous: member })
-        versions.push(held.version)
-      }
+      if (takes) collection.changedAt = newest(collection.changedAt, held.version)
       const isDeleted = type === 'DELETED'
       if (!scope) continue
       const into = takes ? collection : undefined
@@ -155,9 +151,6 @@ export class State {
         collection.confirmedAt = of.confirmedAt
         collection.seenAt = latest(collection.seenAt, of.confirmedAt)
       }
-      // Events out of order cannot be read from a version on.
-      if (!isAscending(versions)) collection.log.restart(version)
-      else if (versions.length > 1) collection.log.trim(of.confirmedAt)
     }
     return displaced
   }
@@ -166,8 +159,7 @@ export class State {
     const { collection: address, version } = of
     const scope = this.#begun(address.scope)
     const text = textInScope(address)
-    const before = scope.collections.get(text)
-    const collection = before ?? new Collection(address)
+    const collection = scope.collections.get(text) ?? new Collection(address)
     scope.collections.set(text, collection)
     for (const [namespace, name] of of.removed) {
       const key = nameKey({ namespace, name })
@@ -183,11 +175,10 @@ export class State {
       if (body) collection.set(heldOf(mark, body))
     }
     tombstones.listed(scope, collection, version)
-    const isSame = before !== undefined && of.removed.length === 0 && of.objects.length === 0
-    if (!isSame) collection.log.restart(version)
-    else if (version !== before.version) collection.log.unchanged(before.version, version)
     collection.gvk = of.gvk
-    collection.version = version
+    if (of.removed.length + of.objects.length > 0 || collection.changedAt === '')
+      collection.changedAt = version
+    collection.version = collection.listedAt = version
     collection.extra = of.extra
     collection.confirmedAt = collection.seenAt = of.confirmedAt
     // It lost its base to a damaged record.
@@ -226,13 +217,9 @@ export class State {
   /** What refers to the body of an object. */
   referringTo(of: ScopeKey, body: Body): records.EvictRecord {
     const scope = this.scope(of)
-    const isOf = (held: Held | undefined): boolean => held?.body === body
+    const isOf = (held: Held): boolean => held.body === body
     const collections = [...(scope?.collections.values() ?? [])]
-      .filter(
-        ({ log, members }) =>
-          members.values().some(isOf) ||
-          log.events.some(({ object, previous }) => isOf(object) || isOf(previous)),
-      )
+      .filter(({ members }) => members.values().some(isOf))
       .map(({ address }) => address)
     const objects = [...(scope?.records.values() ?? [])]
       .filter(({ held }) => isOf(held))
@@ -313,6 +300,3 @@ function removeOlderRecord(scope: Scope, key: string, version: string): void {
   const record = scope.records.get(key)
   if (record && record.held.version !== version) removeRecord(scope, key, version)
 }
-
-const isAscending = (versions: readonly string[]): boolean =>
-  versions.every((version, at) => at === 0 || isNewer(version, versions[at - 1] ?? ''))

@@ -14,7 +14,6 @@ import {
 import type { ApiObject } from '../../../../src/api/kube/object.ts'
 import type { ResourceVersion } from '../../../../src/api/kube/resource-version.ts'
 import { objectRepresentation } from '../../../../src/api/request/representation.ts'
-import { StoreFailure } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
 
 // The clock's timers keep no process alive.
@@ -118,7 +117,7 @@ void t.test('initial objects come first, then the bookmark at their end', async 
   const { log, next, wake } = reading({
     cursor: 1,
     from: at(20),
-    backfill: { kind: 'state', batches, bookmarkAtEnd: true },
+    backfill: { batches, bookmarkAtEnd: true },
   })
   t.equal(await next(), '3,7')
   t.equal(await next(), '5')
@@ -127,21 +126,6 @@ void t.test('initial objects come first, then the bookmark at their end', async 
   log.append([event(21)])
   wake()
   t.equal(await waiting, '21')
-})
-
-void t.test('a watcher whose changes cannot be read further gets 410', async (t) => {
-  const batches = (function* () {
-    yield [event(8)]
-    throw new StoreFailure('it is damaged')
-  })()
-  const { next } = reading({
-    cursor: 1,
-    from: at(20),
-    backfill: { kind: 'changes', tooOld: 'too old', batches },
-  })
-  t.equal(await next(), '8')
-  t.equal(await next(), 'ERROR 410')
-  t.equal(await next(), undefined)
 })
 
 void t.test('a watcher of an abandoned event log ends, but not at once', async (t) => {

@@ -11,7 +11,7 @@ import { objectRepresentation } from '../../../../src/api/request/representation
 import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { listReply } from '../../../../src/hub/answers/replies.ts'
-import { StoreFailure, type ObjectStore } from '../../../../src/hub/store/store.ts'
+import { type ObjectStore } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
 import { watchReply } from '../../../kit/watch-reply.ts'
 import { inTime } from '../../../kit/until.ts'
@@ -103,7 +103,6 @@ const emptyAt = (version: () => string | undefined): ObjectStore =>
       confirmedAt: 1,
       batches: [],
     }),
-    changes: () => 'expired',
   }) as unknown as ObjectStore
 
 const emptyAt10 = emptyAt(() => '10')
@@ -151,93 +150,32 @@ void t.test('an event before the sent version is sent to no client', async (t) =
   t.strictSame(await sent(added('9'), '10'), [])
 })
 
-void t.test('an event stored when the upstream watch was cut is sent from the disk', async (t) => {
+void t.test('what was stored when the upstream watch was cut comes again', async (t) => {
   let version = '10'
-  const stored: ObjectEvent = { ...added('11'), previous: added('9').object }
-  const head = {
-    gvk: { group: '', version: 'v1', kind: 'ServiceList' },
-    resourceVersion: '10',
-    extra: '',
-    confirmedAt: 1,
-  }
-  const list = { ...head, batches: [] }
-  const store = {
-    version: () => version,
-    committedVersion: () => version,
-    confirmedAt: () => 1,
-    list: () => list,
-    changes: (_: unknown, since: string) =>
-      since === '10' ? { ...head, resourceVersion: '12', batches: [[stored]] } : 'expired',
-  } as unknown as ObjectStore
   const asked: (string | null)[] = []
   const recorded = async ({ url, signal }: Exchange): Promise<Reply> => {
     asked.push(new URL(url, 'http://api').searchParams.get('resourceVersion'))
-    if (asked.length > 1) return untilOver(signal)
     version = '12'
-    return watchReply(representation, 'Service', sourceOfCut())
+    if (asked.length === 1) return watchReply(representation, 'Service', sourceOfCut())
+    const again = async function* (): AsyncGenerator<readonly WatchEvent[]> {
+      yield [added('11')]
+      await untilOver(signal)
+    }
+    return watchReply(representation, 'Service', again())
   }
   const leaving = new AbortController()
-  await using cacher = cacherOf(store, recorded)
+  await using cacher = cacherOf(
+    emptyAt(() => version),
+    recorded,
+  )
   const events = cacher.events({ ...watch, signal: leaving.signal })
-  const first = await inTime('what was stored', events!.next())
-  t.strictSame(first.value, [stored], 'with the state before it')
-  t.equal(asked[0], '10')
+  t.match(await inTime('the event', events!.next()), { value: [added('11')] })
+  t.strictSame(asked, ['10', '10'])
   await events!.return(undefined)
 })
 
-function* brokenOff(): Generator<ObjectEvent[]> {
-  yield [added('14')]
-  throw new StoreFailure('the rest cannot be read')
-}
-
-const afterGap: Readonly<Record<string, () => Iterable<readonly ObjectEvent[]>>> = {
-  'a list without changes': () => [],
-  'an event that follows such a list': () => [[added('15')]],
-  'events that cannot be read to their end': brokenOff,
-}
-
-for (const [what, batches] of Object.entries(afterGap)) {
-  for (const unknown of ['expired', undefined]) {
-    void t.test(
-      `a watch from before ${what} is over where the store knows it as ${unknown}`,
-      async (t) => {
-        let version = '10'
-        const whole = emptyAt(() => version)
-        const resumed = Promise.withResolvers<void>()
-        const store: ObjectStore = Object.assign(whole, {
-          changes: (_: unknown, since: string) => {
-            if (since === '10') resumed.resolve()
-            if (since === '12' || since === '13') return unknown
-            return { ...whole.list(key), resourceVersion: version, batches: batches() }
-          },
-        })
-        const recorded = async (): Promise<Reply> => {
-          version = '15'
-          return watchReply(representation, 'Service', sourceOfCut())
-        }
-        const leaving = new AbortController()
-        await using cacher = cacherOf(store, recorded)
-        const from = (version: string): AsyncGenerator<readonly WatchEvent[]> | undefined =>
-          cacher.events({ ...watch, from: version, signal: leaving.signal })
-        const [first, between] = [from('10'), from('12')]
-        const waiting = first?.next()
-        const open = from('13')?.next()
-        await inTime('the upstream watch to be cut', resumed.promise)
-        const tooOld = { value: [{ type: 'ERROR', status: { code: 410 } }] }
-        t.match(await inTime('the end of one that is open', open!), tooOld)
-        t.match(await between?.next(), tooOld)
-        t.equal((await between?.next())?.done, true)
-        t.equal(from('12'), undefined, 'and no other begins there')
-        leaving.abort()
-        await Promise.all([waiting, first?.return(undefined)])
-      },
-    )
-  }
-}
-
 void t.test('events are compared for a client that selects some of the objects', async (t) => {
   let version = '10'
-  let read = 0
   const store = {
     version: () => version,
     committedVersion: () => version,
@@ -249,10 +187,6 @@ void t.test('events are compared for a client that selects some of the objects',
       confirmedAt: 1,
       batches: [],
     }),
-    changes: () => {
-      read += 1
-      return { resourceVersion: version, batches: [[added('11')]] }
-    },
   } as unknown as ObjectStore
   let compares: boolean | undefined
   const asked = Promise.withResolvers<void>()
@@ -283,8 +217,14 @@ void t.test('events are compared for a client that selects some of the objects',
     selected: { selection, key: 'app=x' },
     signal: leaving.signal,
   })
-  t.equal(read, 1, 'what is in memory was not compared')
-  const first = some?.next()
+  t.equal(some, undefined, 'what is in memory was not compared')
+  const later = cacher.events({
+    ...watch,
+    from: '11',
+    selected: { selection, key: 'app=x' },
+    signal: leaving.signal,
+  })
+  const first = later?.next()
   selecting.resolve()
   await turn()
   t.equal(compares, true)

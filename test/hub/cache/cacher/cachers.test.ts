@@ -3,15 +3,10 @@ import { onAbort } from '../../../../src/base/abort.ts'
 import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock } from 'node:test'
-import type { ObjectEvent, WatchEvent } from '../../../../src/api/codec/watch.ts'
+import type { WatchEvent } from '../../../../src/api/codec/watch.ts'
 import type { UpstreamHandlers } from '../../../../src/hub/cache/cacher/stored-lister-watcher.ts'
 import { Cachers, listedMs } from '../../../../src/hub/cache/cacher/cachers.ts'
-import {
-  StoreFailure,
-  type ObjectStore,
-  type StoredChanges,
-  type StoredList,
-} from '../../../../src/hub/store/store.ts'
+import { type ObjectStore, type StoredList } from '../../../../src/hub/store/store.ts'
 import { exchangeOf, type ExchangeOptions } from '../../../kit/exchange.ts'
 import { watchReply } from '../../../kit/watch-reply.ts'
 
@@ -28,29 +23,19 @@ const object = {
 const stored = (): StoredList => ({
   gvk: { group: '', version: 'v1', kind: 'PodList' },
   resourceVersion: '50',
+  changedAt: '48',
   extra: '',
   confirmedAt: 0,
   batches: [[object]],
 })
 
-const changed: ObjectEvent = {
-  type: 'MODIFIED',
-  object,
-  previous: { ...object, bytes: Buffer.from('') },
-}
-
-/** Changes after version 45 are known: one, at 48. */
-const changes = (since: string, batches: StoredChanges['batches']): StoredChanges | 'expired' =>
-  Number(since) < 45 ? 'expired' : { ...stored(), batches: Number(since) < 48 ? batches : [] }
-
 /** A store with one collection. */
-const storeOf = (batches: StoredChanges['batches'] = [[changed]]): ObjectStore =>
+const storeOf = (): ObjectStore =>
   ({
     version: () => '50',
     committedVersion: () => '50',
     confirmedAt: () => 0,
     list: stored,
-    changes: (_: unknown, since: string) => changes(since, batches),
   }) as unknown as ObjectStore
 
 interface Opened {
@@ -165,9 +150,8 @@ void t.test('the first events of a watch depend on its parameters', async (t) =>
     ['&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
     ['&resourceVersion=0&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
     ['&resourceVersion=49', []],
-    ['&resourceVersion=45', ['MODIFIED']],
-    ['&resourceVersion=45&allowWatchBookmarks=true', ['MODIFIED', 'BOOKMARK']],
-    ['&resourceVersion=44', ['ERROR']],
+    ['&resourceVersion=48', []],
+    ['&resourceVersion=47', ['ERROR']],
     ['&resourceVersion=51', []],
     [`&sendInitialEvents=true${match}`, ['ADDED']],
     [`&sendInitialEvents=true${match}&allowWatchBookmarks=true`, ['ADDED', 'BOOKMARK']],
@@ -177,7 +161,7 @@ void t.test('the first events of a watch depend on its parameters', async (t) =>
     ],
     [`&sendInitialEvents=true${match}&resourceVersion=46`, ['ADDED']],
     [`&sendInitialEvents=false${match}&resourceVersion=50`, []],
-    [`&sendInitialEvents=false${match}&resourceVersion=46`, ['MODIFIED']],
+    [`&sendInitialEvents=false${match}&resourceVersion=46`, ['ERROR']],
     [`&sendInitialEvents=false${match}&resourceVersion=0`, []],
     [`&sendInitialEvents=false${match}`, []],
   ]
@@ -208,30 +192,6 @@ void t.test(
     t.ok(await watch.over())
   },
 )
-
-void t.test('stored changes are sent first, and bookmarks go on from there', async (t) => {
-  const watch = open(t, `${pods}&resourceVersion=46&allowWatchBookmarks=true`)
-  const bookmark = { type: 'BOOKMARK', resourceVersion: '50', initialEventsEnd: false }
-  t.strictSame(await watch.said(), [changed, bookmark], 'a list showed no more up to 50')
-  mock.timers.tick(60_000)
-  t.strictSame(await watch.said(), [bookmark])
-  watch.client.abort()
-})
-
-void t.test('changes that cannot be read to their end are followed by 410', async (t) => {
-  const broken = function* (): Generator<readonly ObjectEvent[]> {
-    yield [changed]
-    throw new StoreFailure('damaged')
-  }
-  const watch = open(t, `${pods}&resourceVersion=46`, 60_000, storeOf(broken()))
-  const [first, error, ...rest] = await watch.said()
-  t.strictSame([first, rest], [changed, []])
-  t.match(error, {
-    type: 'ERROR',
-    status: { code: 410, reason: 'Expired', message: 'too old resource version: 46 (50)' },
-  })
-  t.ok(await watch.over())
-})
 
 void t.test('a client ahead of the cache gets neither events nor bookmarks', async (t) => {
   const watch = open(t, `${pods}&resourceVersion=51&allowWatchBookmarks=true`)
@@ -374,7 +334,12 @@ const eventsOf = (namespace: string, count: number): WatchEvent[] =>
   }))
 
 void t.test('the collections with the most events drop theirs first', async (t) => {
-  const store = { ...storeOf(), version: () => '60', committedVersion: () => '60' } as ObjectStore
+  const store: ObjectStore = {
+    ...storeOf(),
+    version: () => '60',
+    committedVersion: () => '60',
+    list: () => ({ ...stored(), changedAt: '60' }),
+  }
   const sent = new Map<string, WatchEvent[]>([
     ['many', eventsOf('many', 3)],
     ['few', eventsOf('few', 1)],

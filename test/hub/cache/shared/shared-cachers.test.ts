@@ -56,33 +56,6 @@ void t.test('F10: a stuck reader is ended, and the others miss nothing', async (
   t.match(error, { type: 'ERROR', object: { code: 410 } }, 'its client lists')
 })
 
-void t.test('events that memory no longer has come from the disk', async (t) => {
-  const cloud = await startCloud(t)
-  const bounds = { groups: 1, bytes: 1024 ** 2 }
-  const hub = await startHubParts(t, { upstream: cloud, shared: { bounds } })
-  const reading = await informer(hub.as('kube-proxy'))
-  const { version } = cloud.sandbox
-  for (let i = 0; i < 10; i++) {
-    add(cloud, `s-${i}`, i + 1)
-    await reading.next()
-  }
-  cloud.sandbox.delete(services, 's-0', 'default')
-  await reading.next()
-  const late = await hub
-    .as('coredns')
-    .watch(`${allServices}?fieldSelector=metadata.name!%3Ds-1`, { resourceVersion: version })
-  add(cloud, 'live', 99)
-  t.strictSame(
-    (await late.take(11)).map(({ type, object }) => `${type} ${nameOf(object)}`),
-    [
-      ...[0, 2, 3, 4, 5, 6, 7, 8, 9].map((i) => `ADDED default/s-${i}`),
-      'DELETED default/s-0',
-      'ADDED default/live',
-    ],
-  )
-  t.equal(cloud.sandbox.watchCount(isWatch), 1)
-})
-
 void t.test('an upstream watch without readers is closed, and later resumed there', async (t) => {
   const cloud = await startCloud(t)
   add(cloud, 'a', 1)
