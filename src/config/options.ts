@@ -357,7 +357,7 @@ export const options = {
     type: is.listOf(is.resource),
     group: 'Cache',
     live: true,
-    help: 'Collections with one watch for all components that may read all of them, besides v1/services and discovery.k8s.io/v1/endpointslices.',
+    help: 'Collections of which one copy and one watch are kept for all callers that API servers give them to, whichever program reads them, besides v1/services and discovery.k8s.io/v1/endpointslices.',
     default: [],
   }),
   'gc-frequency': option({

@@ -103,7 +103,7 @@ export async function startHub(
   const cloud = parts.use(await openCloud(config, live, { metrics, log }))
   cloud.onlineChanged.listen(onOnline)
   const { keys } = identity
-  const cache = parts.use(await openCache(config, { ...cloud, keys, health, metrics, log }))
+  const cache = parts.use(await openCache(config, live, { ...cloud, keys, health, metrics, log }))
   const filtering = parts.use(
     await openFilters(config, modules, { ...cache, health, metrics, log }),
   )
@@ -123,14 +123,12 @@ export async function startHub(
     metrics,
     log,
   })
-  const shared = parts.use(path.shared)
   const cachers = parts.use(path.cachers)
-  const allCachers = (): readonly Cacher[] => [...cachers.all, ...shared.all]
+  const allCachers = (): readonly Cacher[] => cachers.all
   cloud.cluster.keepIn(store, () => allCachers().forEach((each) => each.restart()))
-  metrics.onRead(() => metrics.cacherBytes.set({ shared: 'true' }, shared.bytes))
-  metrics.onRead(() => metrics.cacherBytes.set({ shared: 'false' }, cachers.bytes))
-  const { own: dispatch, sharing } = path
-  const own = { live, dispatch, sharing, recorded, metrics, log }
+  metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
+  const { own: dispatch } = path
+  const own = { live, dispatch, recorded, metrics, log }
   const inputs = parts.use(openInputs(config, { ...cloud, ...own, filters }))
   const boot = parts.use(
     new Boot({
@@ -226,7 +224,6 @@ export async function startHub(
     reconfigure: (next, read) => {
       inForce = next
       filtering.reconfigure(next, read?.filters)
-      shared.rescope()
       inputs.reconfigure()
       cloud.reconfigure(next)
       health.configRead(read?.waiting ?? [])

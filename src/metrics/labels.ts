@@ -87,6 +87,5 @@ export function labelBounds(components: () => ReadonlySet<string>): Bounds {
     certificate: any,
     version: any,
     node: any,
-    shared: any,
   }
 }

@@ -11,7 +11,6 @@ export interface MetricRow {
 type LabelValues = Readonly<Partial<Record<Label, readonly string[]>>>
 
 const outcomes = { result: ['success', 'failure'] } as const
-const sharedOrNot = { shared: ['true', 'false'] } as const
 /** Why a server closes connections (`CutReason`). */
 export const cutReasons = ['full', 'stalled', 'pipelined'] as const
 
@@ -36,7 +35,6 @@ export type Label =
   | 'certificate'
   | 'version'
   | 'node'
-  | 'shared'
 
 /**
  * The hub's own metrics, and yurthub's under its names and labels (pkg/yurthub/metrics/metrics.go).
@@ -285,37 +283,27 @@ export const metricTable = {
   cacherUpstreamWatches: {
     name: 'nodehub_cacher_upstream_watches',
     type: 'gauge',
-    help: 'Watches of API servers that cachers have open. Shared is true for cachers that serve all clients which may read the whole collection, and false for those of one identity.',
-    labels: ['shared'],
-    initialValues: sharedOrNot,
+    help: 'Watches of API servers that cachers have open.',
+    labels: [],
   },
   cacherWatchers: {
     name: 'nodehub_cacher_watchers',
     type: 'gauge',
     help: 'Watches of clients that cachers serve.',
-    labels: ['shared'],
-    initialValues: sharedOrNot,
+    labels: [],
   },
   cacherWatchersEnded: {
     name: 'nodehub_cacher_watchers_ended_total',
     type: 'counter',
-    help: 'Watches served by cachers that the hub ended before their time, by reason: slow, the client had not read what the event log let go; expired, the client is answered 410, as the version has expired and something has changed since, or the cluster was restored from a backup; over, cleanly, as the API server refuses the upstream watch, the store does not take its events, or the collection is shared no longer.',
-    labels: ['shared', 'reason'],
-    initialValues: { ...sharedOrNot, reason: ['slow', 'expired', 'over'] },
+    help: 'Watches served by cachers that the hub ended before their time, by reason: slow, the client had not read what the event log let go; expired, the client is answered 410, as the version has expired and something has changed since, or the cluster was restored from a backup; over, cleanly, as the API server refuses the upstream watch or the store does not take its events.',
+    labels: ['reason'],
+    initialValues: { reason: ['slow', 'expired', 'over'] },
   },
   cacherBytes: {
     name: 'nodehub_cacher_bytes',
     type: 'gauge',
     help: 'What the event logs of cachers take in memory.',
-    labels: ['shared'],
-    initialValues: sharedOrNot,
-  },
-  accessReviews: {
-    name: 'nodehub_access_reviews_total',
-    type: 'counter',
-    help: 'Access reviews for a whole collection, by result: allowed, refused, or unknown if the API server did not answer.',
-    labels: ['result'],
-    initialValues: { result: ['allowed', 'refused', 'unknown'] },
+    labels: [],
   },
   filterInputMissing: {
     name: 'nodehub_filter_input_missing',

@@ -59,12 +59,8 @@ void t.test(
         }
       }),
     )
-    t.equal(
-      await hub.metric('nodehub_cacher_upstream_watches{shared="false"}'),
-      3,
-      'one for each representation',
-    )
-    t.equal(await hub.metric('nodehub_cacher_watchers{shared="false"}'), 9)
+    t.equal(await hub.metric('nodehub_cacher_upstream_watches'), 3, 'one for each representation')
+    t.equal(await hub.metric('nodehub_cacher_watchers'), 9)
     const shown = spawn(
       kubectl.paths.kubectl,
       [`--server=${hub.url}`, 'get', 'configmaps', '--namespace=default', '--watch-only'],
@@ -73,7 +69,7 @@ void t.test(
     t.teardown(() => shown.kill())
     let text = ''
     shown.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()))
-    await hub.reaches('nodehub_cacher_watchers{shared="false"}', 10)
+    await hub.reaches('nodehub_cacher_watchers', 10)
     const create = async (name: string): Promise<void> => {
       await plane.admin.post(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } })
     }

@@ -106,13 +106,13 @@ else {
     },
   )
 
-  void t.test('credential and access files are written by other threads', async (t) => {
+  void t.test('credential files are written by other threads', async (t) => {
     const { cloud, hub, under } = await startSlow(t, library)
     const token = await signedToken(cloud, 'reader')
     under.delaySyncs(1)
     const byMain = under.count('byMain')
     const reader = hub.as('coredns', { token })
-    const kept = ['proofs.json', 'access.json', 'service-account-keys.json'].map((name) =>
+    const kept = ['proofs.json', 'service-account-keys.json'].map((name) =>
       join(hub.rootDir, 'state', name),
     )
     const { resourceVersion } = await reader.list(allServices)

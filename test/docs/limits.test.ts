@@ -31,7 +31,6 @@ import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { maxConnections, mostUnproven } from '../../src/hub/wiring/proxies.ts'
 import { listedMs } from '../../src/hub/cache/cacher/cachers.ts'
 import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cachers.ts'
-import { loggedBytes, loggedGroups, loggedShare } from '../../src/hub/wiring/shared-cachers.ts'
 import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
 import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.ts'
 import { mostReadingMs, sliceMs as tableSliceMs } from '../../src/base/socket-table.ts'
@@ -170,11 +169,6 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       time(limits.unprovenMs),
     ],
     'What watches hold beyond that, together': [part(watchesShare)],
-    'Events of a shared collection, in memory': [
-      bytes(loggedBytes),
-      part(loggedShare),
-      `${counted(loggedGroups)} groups`,
-    ],
     'Events of a watched collection, in memory': [
       bytes(cachedBytes),
       `${counted(cachedGroups)} groups`,

@@ -7,12 +7,6 @@ import { join } from 'node:path'
 import { storedKey } from '../../src/base/stored-key.ts'
 import { Cachers } from '../../src/hub/cache/cacher/cachers.ts'
 import { Recorder } from '../../src/hub/cache/recorder.ts'
-import { AccessReviews } from '../../src/hub/cache/shared/access-reviews.ts'
-import {
-  SharedCachers,
-  type SharedCachersParts,
-} from '../../src/hub/cache/shared/shared-cachers.ts'
-import { SharedRecords } from '../../src/hub/cache/shared/shared-records.ts'
 import { Connections } from '../../src/http/client/connections.ts'
 import { Filters } from '../../src/hub/filter/filters.ts'
 import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
@@ -40,7 +34,7 @@ import { listen } from '../../src/http/server/listener.ts'
 import { openStore } from '../../src/hub/store/log/open.ts'
 import type { ObjectStore } from '../../src/hub/store/store.ts'
 import { Client, type ClientOptions } from './client.ts'
-import { nodeName, services } from './cloud.ts'
+import { nodeName } from './cloud.ts'
 import { filteringOf } from './filtering.ts'
 import { inputsOf } from './inputs.ts'
 import { noKubelet } from './kubelet-api.ts'
@@ -59,10 +53,6 @@ export interface PartsOptions {
   readonly maxRequestsInFlight?: number
   /** What is waited for before filters look; absent: nothing. */
   readonly learn?: EnsureInputs
-  /** Services are shared; absent: nothing is. */
-  readonly shared?: Partial<
-    Pick<SharedCachersParts, 'bounds' | 'idleMs'> & Pick<SharedRecords, 'scope'>
-  >
 }
 
 export interface PartsHub {
@@ -72,9 +62,6 @@ export interface PartsHub {
   readonly storeFailures: unknown[]
   /** Malformed answers. */
   readonly malformed: unknown[]
-  /** Why watchers of shared cachers were ended. */
-  readonly watchersEnded: string[]
-  readonly shared: SharedCachers | undefined
   as(component: string, options?: Partial<ClientOptions>): Client
   /** Resolves when it has stopped; its state stays. */
   stop(): Promise<void>
@@ -91,7 +78,6 @@ export async function startHubParts(
     wrap,
     filters = [],
     maxRequestsInFlight = 100,
-    shared,
     learn: ensureInputs = () => undefined,
     ...rest
   }: PartsOptions,
@@ -110,7 +96,6 @@ export async function startHubParts(
   )
   const store = wrap ? wrap(opened) : opened
   const cloud = parts.use(cloudOf(upstream.url, connections))
-  const watchersEnded: string[] = []
   const storeFailures: unknown[] = []
   const malformed: unknown[] = []
   const forward = forwarder(cloud, connections, () => ({ receivedBytes: 0 }))
@@ -133,49 +118,14 @@ export async function startHubParts(
     },
     reviews,
   )
-  const access = new AccessReviews(join(rootDir, 'access.json'), {
-    onReviewed: () => undefined,
-    onFailure: () => undefined,
-  })
-  const records =
-    shared &&
-    new SharedRecords({
-      store,
-      access,
-      scope: shared.scope ?? (() => [services]),
-    })
   const upstreamParts: UpstreamPathParts = {
     forward: authentication.forward,
     upgrade: upgrader(cloud, connections),
     recorder,
     store,
-    ...(records && { sharedRecords: records }),
     onOutcome: () => undefined,
   }
   const handlers = upstreamHandlers(upstreamParts)
-  const sharing =
-    records &&
-    parts.use(
-      new SharedCachers({
-        store,
-        upstream: handlers,
-        access,
-        records,
-        connectivity: {
-          online: () => cloud.online,
-          changed: () => cloud.onlineChanged,
-        },
-        leastMs: 1_800_000,
-        bounds: { groups: 1_000, bytes: 1024 ** 2 },
-        hooks: {
-          onUpstreamWatches: () => undefined,
-          onWatchers: () => undefined,
-          onWatcherEnded: (reason) => watchersEnded.push(reason),
-          onFailed: () => undefined,
-        },
-        ...shared,
-      }),
-    )
   const cachers = parts.use(
     new Cachers({
       store,
@@ -211,7 +161,6 @@ export async function startHubParts(
       review: (exchange, info, review) => reviews.last(exchange, info, review),
       kubelet: noKubelet,
     },
-    ...(sharing && { shared: sharing }),
     onDiverted: () => undefined,
   }
   const handler = pipeline({
@@ -262,8 +211,6 @@ export async function startHubParts(
     cloud,
     storeFailures,
     malformed,
-    watchersEnded,
-    shared: sharing,
     as: (component, options) =>
       new Client({ url: `http://127.0.0.1:${listener.port}`, component, ...options }),
     stop: () => parts.disposeAsync(),

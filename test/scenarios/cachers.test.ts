@@ -26,8 +26,7 @@ const watchList = {
   sendInitialEvents: 'true',
 }
 
-const ended = (reason: string): string =>
-  `nodehub_cacher_watchers_ended_total{shared="false",reason="${reason}"}`
+const ended = (reason: string): string => `nodehub_cacher_watchers_ended_total{reason="${reason}"}`
 
 void t.test('fifty watches of one collection by one identity are one upstream', async (t) => {
   const cloud = await startCloud(t)
@@ -42,12 +41,12 @@ void t.test('fifty watches of one collection by one identity are one upstream', 
     t.equal(event && nameOf(event.object), 'default/a')
   }
   await cloud.sandbox.untilWatches(1, isWatch)
-  t.equal(await hub.metric('nodehub_cacher_upstream_watches{shared="false"}'), 1)
-  t.equal(await hub.metric('nodehub_cacher_watchers{shared="false"}'), 50)
-  t.ok((await hub.metric('nodehub_cacher_bytes{shared="false"}')) > 0, 'of the event')
+  t.equal(await hub.metric('nodehub_cacher_upstream_watches'), 1)
+  t.equal(await hub.metric('nodehub_cacher_watchers'), 50)
+  t.ok((await hub.metric('nodehub_cacher_bytes')) > 0, 'of the event')
   for (const watch of watches) watch.hangUp()
   await cloud.sandbox.untilWatches(0, isWatch)
-  t.equal(await hub.metric('nodehub_cacher_watchers{shared="false"}'), 0)
+  t.equal(await hub.metric('nodehub_cacher_watchers'), 0)
 })
 
 void t.test('fifty WatchLists of an idle collection end as one upstream watch', async (t) => {
@@ -66,7 +65,7 @@ void t.test('fifty WatchLists of an idle collection end as one upstream watch', 
     )
   }
   await cloud.sandbox.untilWatches(1, isWatch)
-  t.equal(await hub.metric('nodehub_cacher_watchers{shared="false"}'), 50)
+  t.equal(await hub.metric('nodehub_cacher_watchers'), 50)
   add(cloud, 'b')
   for (const watch of watches)
     t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })

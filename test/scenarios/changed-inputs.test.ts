@@ -57,13 +57,12 @@ interface HubOptions {
   readonly definitions?: readonly FilterDefinition[]
   readonly inputs?: Partial<Inputs>
   readonly directory?: string
-  readonly isShared?: boolean
 }
 
 async function startHub(
   t: Teardown,
   upstream: CloudServer,
-  { definitions = [hiding()], inputs = {}, directory, isShared }: HubOptions = {},
+  { definitions = [hiding()], inputs = {}, directory }: HubOptions = {},
 ): Promise<Hub> {
   const filters = new Filters(definitions, inputsOf({ poolNodes: [], ...inputs }), {
     onFailure: () => undefined,
@@ -78,7 +77,6 @@ async function startHub(
       hooks: { onDifference: () => undefined, onExpired: (_, why) => expired.push(why) },
     },
     ...(directory !== undefined && { directory }),
-    ...(isShared && { shared: {} }),
   })
   return { ...hub, filters, expired }
 }
@@ -134,43 +132,41 @@ const versionsOf = async (client: Client): Promise<Record<string, string>> => {
 }
 
 const encodings: readonly Encoding[] = ['json', 'protobuf']
-const ways = encodings.flatMap((encoding) =>
-  [false, true].map((isShared) => ({ encoding, isShared })),
-)
 
-for (const { encoding, isShared } of ways) {
-  const how = `${encoding}, ${isShared ? 'shared' : 'own'} watch`
+for (const encoding of encodings) {
+  void t.test(
+    `a running watch gets only the objects that look different: ${encoding}`,
+    async (t) => {
+      const cloud = await cloudWith(t, 'a', 'b', 'c')
+      const hub = await startHub(t, cloud)
+      const client = hub.as('kube-proxy', { encoding })
+      const others = await informer(hub.as('coredns', { encoding }))
+      const { watch, resourceVersion } = await informer(client)
+      const versions = await versionsOf(cloud.as('kubectl'))
+      hub.filters.setInputs({ poolNodes: ['a'] })
+      const [deleted, bookmark] = await watch.take(2)
+      t.equal(deleted?.type, 'DELETED')
+      t.equal(nameOf(deleted?.object ?? {}), 'default/a')
+      t.equal(at(deleted?.object, 'metadata', 'resourceVersion'), versions['a'], 'with its version')
+      t.equal(at(deleted?.object, 'kind'), 'Service')
+      t.equal(bookmark?.type, 'BOOKMARK')
+      t.equal(at(bookmark?.object, 'metadata', 'resourceVersion'), resourceVersion)
+      hub.filters.setInputs({ poolNodes: [], topologies: { 'default/b': 'there' } })
+      t.strictSame(await told(watch, 3), [
+        'ADDED default/a',
+        'MODIFIED default/b there',
+        `BOOKMARK ${resourceVersion}`,
+      ])
+      cloud.sandbox.create(services, service('d', '10.96.0.99'))
+      t.strictSame(await told(watch, 1), ['ADDED default/d'], 'and goes on')
+      t.strictSame(await told(others.watch, 1), ['ADDED default/d'], 'others hear nothing of it')
+      t.strictSame(hub.expired, [])
+    },
+  )
 
-  void t.test(`a running watch gets only the objects that look different: ${how}`, async (t) => {
-    const cloud = await cloudWith(t, 'a', 'b', 'c')
-    const hub = await startHub(t, cloud, { isShared })
-    const client = hub.as('kube-proxy', { encoding })
-    const others = await informer(hub.as('coredns', { encoding }))
-    const { watch, resourceVersion } = await informer(client)
-    const versions = await versionsOf(cloud.as('kubectl'))
-    hub.filters.setInputs({ poolNodes: ['a'] })
-    const [deleted, bookmark] = await watch.take(2)
-    t.equal(deleted?.type, 'DELETED')
-    t.equal(nameOf(deleted?.object ?? {}), 'default/a')
-    t.equal(at(deleted?.object, 'metadata', 'resourceVersion'), versions['a'], 'with its version')
-    t.equal(at(deleted?.object, 'kind'), 'Service')
-    t.equal(bookmark?.type, 'BOOKMARK')
-    t.equal(at(bookmark?.object, 'metadata', 'resourceVersion'), resourceVersion)
-    hub.filters.setInputs({ poolNodes: [], topologies: { 'default/b': 'there' } })
-    t.strictSame(await told(watch, 3), [
-      'ADDED default/a',
-      'MODIFIED default/b there',
-      `BOOKMARK ${resourceVersion}`,
-    ])
-    cloud.sandbox.create(services, service('d', '10.96.0.99'))
-    t.strictSame(await told(watch, 1), ['ADDED default/d'], 'and goes on')
-    t.strictSame(await told(others.watch, 1), ['ADDED default/d'], 'others hear nothing of it')
-    t.strictSame(hub.expired, [])
-  })
-
-  void t.test(`an offline watch gets them, too: ${how}`, async (t) => {
+  void t.test(`an offline watch gets them, too: ${encoding}`, async (t) => {
     const cloud = await cloudWith(t, 'a', 'b')
-    const hub = await startHub(t, cloud, { isShared })
+    const hub = await startHub(t, cloud)
     const client = hub.as('kube-proxy', { encoding })
     const { resourceVersion, watch: online } = await informer(client)
     await cloud.unplug()
@@ -341,7 +337,7 @@ void t.test(
   'a client whose selection is newer than the whole collection need not list',
   async (t) => {
     const cloud = await cloudWith(t, 'a', 'b')
-    const hub = await startHub(t, cloud, { isShared: true })
+    const hub = await startHub(t, cloud, {})
     const client = hub.as('kube-proxy')
     const whole = await informer(client)
     cloud.sandbox.create(configMaps, { metadata: { name: 'other', namespace: 'default' } })

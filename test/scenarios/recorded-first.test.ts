@@ -36,7 +36,10 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   newestVersion: (gvr) => store.newestVersion(gvr),
   withdraw: (holders, what) => store.withdraw(holders, what),
   names: (audience, gvr) => store.names(audience, gvr),
-  partitions: (gvr) => store.partitions(gvr),
+  partitions: (gvr, reader) => store.partitions(gvr, reader),
+  ownerOf: (identity, gvr) => store.ownerOf(identity, gvr),
+  grant: (holder, to, asOf) => store.grant(holder, to, asOf),
+  withdrawals: store.withdrawals,
   collections: (audience, gvr, namespace) => store.collections(audience, gvr, namespace),
   put: async (key, gvk, object) => {
     await gate.pass()

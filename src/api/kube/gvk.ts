@@ -14,6 +14,9 @@ export interface GVR {
   readonly resource: string
 }
 
+export const includes = (all: readonly GVR[], { group, version, resource }: GVR): boolean =>
+  all.some((each) => each.resource === resource && each.group === group && each.version === version)
+
 /** `v1`, `apps/v1`: the `apiVersion` of objects. */
 export const apiVersionOf = ({ group, version }: { group: string; version: string }): string =>
   group === '' ? version : `${group}/${version}`

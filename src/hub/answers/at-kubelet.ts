@@ -36,7 +36,7 @@ export async function relayedToKubelet(
   if (reach === 'own') return undefined
   if (reach === 'node') throw new StatusError(forbidden(needsCertificate))
   const { store, overlays, nodeName, kubelet } = parts
-  const source = { store, overlays, isShown: () => true }
+  const source = { store, overlays, reach: 'everyone' } as const
   const record = mergedRecord({ gvr, namespace, name }, source)
   const pod = typeof record === 'object' ? jsonOf(record, source)?.json : undefined
   if (pod === undefined || textAt(pod, 'spec', 'nodeName') !== nodeName) {

@@ -3,16 +3,9 @@ import { objectKind } from '../../api/codec/list.ts'
 import { selectionOf, type Selection } from '../../api/codec/selection.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import {
-  covers,
-  isSelective,
-  matchesFields,
-  parseFieldSelector,
-  selectorOfName,
-} from '../../api/kube/selectors.ts'
+import { covers, selectorOfName } from '../../api/kube/selectors.ts'
 import {
   compareVersions,
-  isNewer,
   newestVersion,
   resourceVersion,
   type ResourceVersion,
@@ -67,18 +60,12 @@ function widerCollection(
   if (!namesObjects(representation)) return undefined
   const selection = selectionOf(requested.gvr, requested, representation)
   if (!selection) return undefined
-  const [newest] = widerCollections(requested, store).toSorted(newestFirst)
-  return newest && { representation, ...newest, selection }
-}
-
-/** The stored collections of the same partition that hold all of `requested`. */
-export const widerCollections = (
-  requested: CollectionKey,
-  store: ObjectStore,
-): StoredCollection[] =>
-  store
+  const [newest] = store
     .collections(requested.partition, requested.gvr, requested.namespace)
     .filter(({ key }) => covers(key, requested))
+    .toSorted(newestFirst)
+  return newest && { representation, ...newest, selection }
+}
 
 /** Versions that do not compare count as equal. */
 function newestFirst(a: StoredCollection, b: StoredCollection): number {
@@ -101,46 +88,17 @@ export function storedList(
   return { ...stored, batches: mapBatches(stored.batches, (objects) => objects.filter(selected)) }
 }
 
-/** The newest version of the caller's stored collections that would hold the requested object. */
+/** The newest version of the stored collections that would hold the requested object. */
 export const newestCoveringVersion = (
-  exchange: Exchange,
-  info: ResourceRequest,
+  { representations, identity }: Exchange,
+  { gvr, namespace, name = '' }: ResourceRequest,
   store: ObjectStore,
 ): ResourceVersion | undefined => {
-  const named = { labelSelector: '', fieldSelector: selectorOfName(info.name ?? '') }
-  return newestVersion(versionsOf(exchange, info, store, (key) => covers(key, named)))
+  const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
+  const owner = store.ownerOf(identity, gvr)
+  const all = representations.flatMap(({ key: representation }) =>
+    store.collections({ identity: owner, representation }, gvr, namespace),
+  )
+  const covering = all.filter(({ key }) => covers(key, named))
+  return newestVersion(covering.map(({ resourceVersion }) => resourceVersion))
 }
-
-/**
- * Whether the caller may have observed, after `version`, that the requested object has left one of
- * its stored collections with a selector: another caller's state at `version` may be older.
- */
-export const mayHaveLeftSelection = (
-  exchange: Exchange,
-  info: ResourceRequest,
-  store: ObjectStore,
-  version: ResourceVersion,
-): boolean => {
-  const mayHold = (key: CollectionKey): boolean => {
-    const byName = parseFieldSelector(key.fieldSelector).filter(
-      ({ field }) => field === 'metadata.name',
-    )
-    return matchesFields(byName, () => info.name)
-  }
-  const versions = versionsOf(exchange, info, store, (key) => isSelective(key) && mayHold(key))
-  return versions.some((each) => isNewer(each, version))
-}
-
-/** The versions of the caller's `wanted` collections that may hold objects of the namespace. */
-const versionsOf = (
-  { representations, identity }: Exchange,
-  { gvr, namespace }: ResourceRequest,
-  store: ObjectStore,
-  wanted: (key: CollectionKey) => boolean,
-): readonly string[] =>
-  representations
-    .flatMap((representation) =>
-      store.collections({ identity, representation: representation.key }, gvr, namespace),
-    )
-    .filter(({ key }) => wanted(key))
-    .map(({ resourceVersion }) => resourceVersion)

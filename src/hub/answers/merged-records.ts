@@ -11,7 +11,7 @@ import {
   resourceVersion,
 } from '../../api/kube/resource-version.ts'
 import { covers, selectorOfName } from '../../api/kube/selectors.ts'
-import type { Identity } from '../../api/request/identity.ts'
+import { nodeIdentity, sharedIdentity, type Identity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import type {
   CollectionKey,
@@ -25,8 +25,8 @@ import type {
 /** The records to look through. */
 export interface RecordSource {
   readonly store: ObjectStore
-  /** Whether records of this identity count. */
-  readonly isShown: (identity: Identity) => boolean
+  /** Whose records count: what the node may read, or all. */
+  readonly reach: 'node' | 'everyone'
 }
 
 /** The objects to look for among the records. */
@@ -82,11 +82,19 @@ type ObjectName = Pick<ObjectKey, 'namespace' | 'name'>
 /** A partition that holds whole objects. */
 type ObjectPartition = StoredPartition & { readonly encoding: Encoding }
 
-const objectPartitions = ({ store, isShown }: RecordSource, gvr: GVR): ObjectPartition[] =>
-  store.partitions(gvr).flatMap((each) => {
+function objectPartitions({ store, reach }: RecordSource, gvr: GVR): ObjectPartition[] {
+  // What is not kept for all callers the hub reads for itself, with the node's credentials.
+  const isOwn = store.ownerOf(nodeIdentity, gvr) === nodeIdentity
+  const readers = isOwn ? [nodeIdentity, sharedIdentity] : [nodeIdentity]
+  const partitions =
+    reach === 'everyone'
+      ? store.partitions(gvr)
+      : readers.flatMap((reader) => store.partitions(gvr, reader))
+  return partitions.flatMap((each) => {
     const encoding = encodings.get(each.partition.representation)
-    return encoding && isShown(each.partition.identity) ? [{ ...each, encoding }] : []
+    return encoding ? [{ ...each, encoding }] : []
   })
+}
 
 /** Reads of one turn of the event loop. */
 const readsAtOnce = 64

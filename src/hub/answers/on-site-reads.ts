@@ -13,7 +13,7 @@ import { isNewer } from '../../api/kube/resource-version.ts'
 import { columnsOfBuiltin, type Column } from '../../api/kube/tables/columns.ts'
 import { customColumns, defaultColumns } from '../../api/kube/tables/custom.ts'
 import { columnDefinitions, partialMetadata, rowOf } from '../../api/kube/tables/table.ts'
-import { nodeIdentity, sharedIdentity, type Identity } from '../../api/request/identity.ts'
+import { nodeIdentity } from '../../api/request/identity.ts'
 import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
 import { tableOptionsOf, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
@@ -80,8 +80,7 @@ export async function readOnSite<R extends ListReply | ObjectReply>(
   const reach = isForPerson(exchange) ? await reachOf(exchange) : 'own'
   if (reach === 'own') return exact(exchange)
   const { representations } = exchange
-  const isShown = (identity: Identity): boolean => reach === 'everyone' || ofNode.has(identity)
-  const shown = { store, overlays, events, isShown }
+  const shown = { store, overlays, events, reach }
   const since = info.verb === 'get' ? objectSince : listSince
   let newer: Answer
   try {
@@ -116,9 +115,6 @@ const reasonOf = ({ projection }: Representation): string =>
   projection === 'table'
     ? 'the Table is made from what components of this node have read'
     : 'components of this node have read it'
-
-/** The hub reads shared collections with the node's credentials. */
-const ofNode = new Set([nodeIdentity, sharedIdentity])
 
 const queryOf = (info: ResourceRequest): RecordQuery => ({
   gvr: info.gvr,

@@ -6,7 +6,7 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import { pods } from '../../api/kube/resources.ts'
 import { canonicalFieldSelector, covers } from '../../api/kube/selectors.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import { nodeIdentity, sharedIdentity } from '../../api/request/identity.ts'
+import { nodeIdentity } from '../../api/request/identity.ts'
 import type { CollectionKey, ObjectOfKind, ObjectStore, StoredList } from '../store/store.ts'
 
 /** An object in the encoding in which the kubelet read it. */
@@ -80,14 +80,9 @@ const changedOverMs = 10 * 60_000
 /**
  * A kubelet's view of the store. Kubelets accept protobuf and JSON, or JSON only if so configured:
  * the representation of their pod list shows which. Another program that reads the pods as the node
- * for a moment does not change that. `mayShare` says for which resources the cache may answer from
- * the collections that all callers share.
+ * for a moment does not change that.
  */
-export function kubeletCache(
-  store: ObjectStore,
-  nodeName: string,
-  mayShare: (gvr: GVR) => boolean,
-): KubeletCache {
+export function kubeletCache(store: ObjectStore, nodeName: string): KubeletCache {
   const [inProtobuf, inJson] = (['protobuf', 'json'] as const).map((encoding) =>
     store.confirmedAt(keyOf(podsOf(nodeName), encoding)),
   )
@@ -98,7 +93,7 @@ export function kubeletCache(
     collection(query) {
       for (const find of [listedItself, wider]) {
         for (const encoding of encodings) {
-          const found = find({ query, encoding, store, shares: mayShare(query.gvr) })
+          const found = find({ query, encoding, store })
           if (found) return found
         }
       }
@@ -129,7 +124,6 @@ interface Search {
   readonly query: CollectionQuery
   readonly encoding: Encoding
   readonly store: ObjectStore
-  readonly shares: boolean
 }
 
 function listedItself({ query, encoding, store }: Search): CachedCollection | undefined {
@@ -138,14 +132,13 @@ function listedItself({ query, encoding, store }: Search): CachedCollection | un
 }
 
 /** The newest stored collection that holds all of the one requested. */
-function wider({ query, encoding, store, shares }: Search): CachedCollection | undefined {
+function wider({ query, encoding, store }: Search): CachedCollection | undefined {
   const key = keyOf(query, encoding)
   const { partition, gvr, namespace } = key
   const selection = selectionOf(gvr, key, objectRepresentation(encoding))
   if (!selection) return undefined
-  const partitions = shares ? [partition, { ...partition, identity: sharedIdentity }] : [partition]
-  const [newest] = partitions
-    .flatMap((each) => store.collections(each, gvr, namespace))
+  const [newest] = store
+    .collections(partition, gvr, namespace)
     .filter((each) => covers(each.key, key))
     .flatMap((each) => store.list(each.key) ?? [])
     .toSorted((a, b) => b.confirmedAt - a.confirmedAt)

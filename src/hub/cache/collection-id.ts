@@ -1,6 +1,6 @@
 import type { CollectionKey } from '../store/store.ts'
 
-/** Identifies a collection among all. */
+/** Identifies a collection of one identity, or of all, among all. */
 export const collectionId = ({
   partition,
   gvr,

@@ -18,7 +18,10 @@ interface RecordedListParts {
   /** The batches that were decoded before the head was complete. */
   readonly started: readonly ListBatch[]
   readonly replayable: ReplayableBody
+  /** For whom it is kept. */
   readonly key: CollectionKey
+  /** As in a `RecordingPlan`. */
+  readonly asOf: number
   readonly info: ResourceRequest
   readonly store: ObjectStore
   readonly pages: PagedLists
@@ -98,7 +101,7 @@ export class RecordedList implements ListStream {
     const { info, pages, store, key } = this.#parts
     const token = info.query.get('continue')
     if (!token) return store.replace(key)
-    return pages.take(key, token)
+    return pages.take(this.#ownKey, token)
   }
 
   async #stage(batch: ListBatch): Promise<void> {
@@ -126,12 +129,21 @@ export class RecordedList implements ListStream {
     const { meta, extra, gvk } = this.#cut
     const { pages, key } = this.#parts
     if (meta.continue !== '') {
-      if (this.#replacement) pages.put(key, meta.continue, this.#replacement)
-    } else if (resourceVersion(meta.resourceVersion) === undefined) {
-      // Nothing shows whether it is newer than what is stored.
-      await this.#drop()
-    } else await this.#commit(meta.resourceVersion, gvk, extra)
+      if (this.#replacement) pages.put(this.#ownKey, meta.continue, this.#replacement)
+    } else {
+      // Else nothing shows whether it is newer than what is stored.
+      if (resourceVersion(meta.resourceVersion) === undefined) await this.#drop()
+      else await this.#commit(meta.resourceVersion, gvk, extra)
+      const { store, exchange, asOf, hooks } = this.#parts
+      await store.grant(exchange.identity, key, asOf).catch(hooks.onStoreFailure)
+    }
     return this.#cut
+  }
+
+  /** The key of the caller. */
+  get #ownKey(): CollectionKey {
+    const { key, exchange } = this.#parts
+    return { ...key, partition: { ...key.partition, identity: exchange.identity } }
   }
 
   async #commit(version: string, gvk: GVK, extra: string): Promise<void> {

@@ -29,6 +29,16 @@ import { reviewIn } from '../../api/codec/review.ts'
 import type { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { RecordedWatch } from './recorded-watch.ts'
 
+/** The part of an answer to record. */
+export type RecordingPlan = Recordable & {
+  /** How many rights had been withdrawn before the request. */
+  readonly asOf: number
+}
+
+interface ObjectsPlan extends Pick<RecordingPlan, 'asOf'> {
+  readonly info: ResourceRequest
+}
+
 /**
  * An answer broke off before any of it was passed on: the request may be retried, or answered from
  * the cache.
@@ -105,12 +115,18 @@ export class Recorder {
   }
 
   /** To be called before the exchange is forwarded. */
-  plan(exchange: Exchange): Recordable | undefined {
-    return this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
+  plan(exchange: Exchange): RecordingPlan | undefined {
+    const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
+    return what && { ...what, asOf: this.#store.withdrawals }
+  }
+
+  /** As the one for whom the answer is kept. */
+  #asOwner(exchange: Exchange, { gvr }: ResourceRequest): Exchange {
+    return { ...exchange, identity: this.#store.ownerOf(exchange.identity, gvr) }
   }
 
   /** Records an answer by its plan. Throws a `BrokenAnswer`. */
-  async record(what: Recordable, exchange: Exchange, reply: BytesReply): Promise<Reply> {
+  async record(what: RecordingPlan, exchange: Exchange, reply: BytesReply): Promise<Reply> {
     if (reply.headers.get('content-encoding') !== undefined && !isGzip(reply.headers)) return reply
     if (reply.status === 404 && what.kind === 'object' && exchange.method === 'GET') {
       return this.#absence(exchange, what.info, reply)
@@ -130,9 +146,9 @@ export class Recorder {
       case 'event':
         return this.#event(exchange, what.info, reply, encoding)
       case 'object':
-        return this.#object(exchange, what.info, reply, encoding)
+        return this.#object(exchange, what, reply, encoding)
       case 'list':
-        return this.#list(exchange, what.info, reply, encoding)
+        return this.#list(exchange, what, reply, encoding)
       case 'watch':
         return this.#watch(exchange, what.info, reply, [expected, ...others])
     }
@@ -140,7 +156,7 @@ export class Recorder {
 
   async #object(
     exchange: Exchange,
-    info: ResourceRequest,
+    { info, asOf }: ObjectsPlan,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -159,8 +175,11 @@ export class Recorder {
     }
     const { name } = read.object
     // The name of a created object is in its body, and in the answer.
-    const key = { ...objectKey(exchange, info, representation), name: info.name ?? name }
-    await this.#write('object', this.#store.put(key, read.gvk, read.object))
+    const owner = this.#asOwner(exchange, info)
+    const key = { ...objectKey(owner, info, representation), name: info.name ?? name }
+    const put = this.#store.put(key, read.gvk, read.object)
+    const given = put.then(() => this.#store.grant(exchange.identity, key, asOf))
+    await this.#write('object', given)
     return { ...asItCame, kind: 'object', representation, ...read }
   }
 
@@ -299,7 +318,7 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    info: ResourceRequest,
+    { info, asOf }: ObjectsPlan,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -318,7 +337,8 @@ export class Recorder {
             cutter,
             started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
             replayable,
-            key: collectionKey(exchange, info, representation),
+            key: collectionKey(this.#asOwner(exchange, info), info, representation),
+            asOf,
             info,
             store: this.#store,
             pages: this.#pages,
@@ -359,7 +379,7 @@ export class Recorder {
       info,
       store: this.#store,
       hooks: this.#hooks,
-      exchange,
+      exchange: this.#asOwner(exchange, info),
     })
     return {
       ...reply,

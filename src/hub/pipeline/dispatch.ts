@@ -1,7 +1,6 @@
 import { BrokenAnswer, type Recorder } from '../cache/recorder.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
-import type { SharedCachers } from '../cache/shared/shared-cachers.ts'
 import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
 import { because } from '../../http/exchange/explanation.ts'
 import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
@@ -36,8 +35,6 @@ export interface DispatchParts extends UpstreamPathParts {
   /** Answers from the cache. */
   readonly local: OfflineParts
   readonly cachers: Cachers
-  /** The cachers that all callers share; absent: none. */
-  readonly shared?: SharedCachers
   /** Called when the cache answers a request although the hub is online. */
   readonly onDiverted: () => void
 }
@@ -55,10 +52,8 @@ export interface DispatchParts extends UpstreamPathParts {
  * not sent while the refusal is known: a body that was partly sent could not be answered here.
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
-  const { cloud, cachers, shared } = parts
+  const { cloud, cachers } = parts
   const forward: Handler<Exchange> = (exchange) => forwardOrFallBack(exchange, parts)
-  const alone: Handler<Exchange> = (exchange) => cachers.online(exchange, forward)
-  const online: Handler<Exchange> = shared ? (exchange) => shared.online(exchange, alone) : alone
   return async (exchange) => {
     if (exchange.knownUntil?.aborted) throw new StatusError(noLongerKnown())
     if (exchange.knownUntil) return because(await fromCache(exchange, parts), onlyOfflineReason)
@@ -67,7 +62,7 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
       if (early) return because(early, 'no API server has answered a probe since the start')
     }
     if (cloud.online !== true) return because(await fromCache(exchange, parts), offlineReason)
-    const reply = await online(exchange)
+    const reply = await cachers.online(exchange, forward)
     return reply.from === 'cloud' ? because(reply, onlineReason(exchange)) : reply
   }
 }
@@ -107,10 +102,8 @@ const isRefused = (exchange: Exchange, cloud: Cloud): boolean =>
   (exchange.upgrade || !changesNothing(exchange)) &&
   cloud.refusal !== undefined
 
-async function fromCache(exchange: Exchange, { shared, local }: DispatchParts): Promise<Reply> {
+async function fromCache(exchange: Exchange, { local }: DispatchParts): Promise<Reply> {
   refuseUnproven(exchange)
-  const reply = shared?.offline(exchange)
-  if (reply) return reply
   const span = exchange.span?.child('read the store', 'internal', {})
   try {
     return await answerLocally(exchange, local)

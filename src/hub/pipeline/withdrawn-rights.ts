@@ -13,7 +13,6 @@ import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
 import { isProven } from '../../http/exchange/proven.ts'
 import { documentKeys } from '../answers/keys.ts'
 import { reviewResources } from '../answers/recorded-reviews.ts'
-import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import type { ObjectStore, Withdrawal } from '../store/store.ts'
 import { tokenResource } from '../store/token-name.ts'
 import type { Forward } from '../upstream/forward.ts'
@@ -21,15 +20,14 @@ import type { Upgrade } from '../upstream/upgrade.ts'
 
 interface WithdrawnRightsParts {
   readonly store: Pick<ObjectStore, 'withdraw'>
-  readonly access: Pick<AccessReviews, 'refused'>
   /** The removal is not on the disk: a restart may bring the answers back. */
   readonly onFailure: (cause: unknown) => void
 }
 
 /**
  * What is recorded for a caller with a token is an API server's yes of that time; a 403 takes it
- * back. The store then removes what the caller may no longer have, before the 403 is passed on:
- * the object, for a get of it, or the lists that have the refused one, for a list or watch.
+ * back. The store then no longer gives the caller what it may not have, before the 403 is passed
+ * on: the object, for a get of it, or the lists that have the refused one, for a list or watch.
  */
 export class WithdrawnRights {
   readonly #parts: WithdrawnRightsParts
@@ -69,14 +67,11 @@ export class WithdrawnRights {
     if (exchange.credential !== 'caller' || !isProven(exchange)) return
     if (!changesNothing(exchange) || isRelayed(exchange.info)) return
     if (impersonates(exchange.headers) || isStarting || !isFromApiServer(headers)) return
-    const { store, access, onFailure } = this.#parts
+    const { store, onFailure } = this.#parts
     const { identity, info } = exchange
     const holders = holdersOf(identity)
     const withdrawals = info.isResource ? withdrawalsOf(info) : documentKeys(exchange)
-    const done = withdrawals.map((each) => store.withdraw(holders, each))
-    // A caller that may not read a part of a collection may not read the whole that others share.
-    if (info.isResource && isCollection(info)) done.push(access.refused(holders, info.gvr))
-    await Promise.all(done).catch(onFailure)
+    await Promise.all(withdrawals.map((each) => store.withdraw(holders, each))).catch(onFailure)
   }
 }
 

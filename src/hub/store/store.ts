@@ -7,8 +7,10 @@ import type { RepresentationKey } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 
 /**
- * A part of the store: the answers to one identity in one representation. An answer never leaves
- * its partition, nor is it converted, but for a person who is root at the node (`Reach`).
+ * A part of the store: what one identity may read in one representation. Of some resources the
+ * store keeps one copy for all (`ownerOf`), and shows each identity what an API server has given
+ * it (`grant`); `sharedIdentity` reads and writes all of it. Nothing is converted, but for a
+ * person who is root at the node (`Reach`).
  */
 export interface Partition {
   readonly identity: Identity
@@ -201,8 +203,21 @@ export interface ObjectStore extends AsyncDisposable {
     partition: Partition,
     gvr: GVR,
   ): readonly { readonly namespace: string; readonly name: string }[]
-  /** The content of the store for a resource in one API version, for every identity. */
-  partitions(gvr: GVR): readonly StoredPartition[]
+  /**
+   * The content of the store for a resource in one API version: what `reader` may read, though it
+   * has more names; absent: all.
+   */
+  partitions(gvr: GVR, reader?: Identity): readonly StoredPartition[]
+  /** For whom the copy is kept that this identity reads: for itself, or `sharedIdentity`. */
+  ownerOf(identity: Identity, gvr: GVR): Identity
+  /** How many rights have been withdrawn. */
+  readonly withdrawals: number
+  /**
+   * An API server has given the identity a collection or object that is stored for all: it may read
+   * it from now on, unless it was refused something after `asOf` withdrawals. Resolves when that is
+   * written.
+   */
+  grant(to: Identity, what: CollectionKey | ObjectKey, asOf: number): Promise<void>
   /** Records an object. An older version than the stored one changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**
@@ -234,8 +249,8 @@ export interface ObjectStore extends AsyncDisposable {
     options?: ApplyOptions,
   ): Promise<readonly (ApiObject | undefined)[]>
   /**
-   * An API server refuses the identities that begin with `holders` what they had: removes it, at
-   * once from what is read, and resolves when that is on the disk.
+   * An API server refuses the identities that begin with `holders` what they had: removes it, or
+   * the grants of it, at once from what is read, and resolves when that is on the disk.
    */
   withdraw(holders: string, what: Withdrawal | DocumentKey): Promise<void>
   /** Removes all that is stored. A list in progress is not committed. */

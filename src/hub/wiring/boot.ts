@@ -9,14 +9,13 @@ import {
   conditionState,
   type Condition,
 } from '../boot/condition.ts'
-import type { KubeletCache } from '../boot/kubelet-cache.ts'
+import { kubeletCache, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { onSiteDocuments } from '../boot/on-site-documents.ts'
 import type { PodReferencesByVersion } from '../boot/pod-references.ts'
 import { RecordedSchemas } from '../boot/recorded-schemas.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
 import type { RefusedRead } from '../boot/refused-reads.ts'
 import { bootVerdict, podReasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
-import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { isForPerson } from '../answers/staleness.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
@@ -28,7 +27,7 @@ import type { Cloud } from '../upstream/cloud.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { logUnexpected } from './log-failure.ts'
-import { knownToNode, podsVersion } from './needed.ts'
+import { podsVersion } from './needed.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
 interface BootDependencies {
@@ -36,7 +35,6 @@ interface BootDependencies {
   readonly schemas: RecordedSchemas
   readonly live: () => LiveConfig
   readonly store: ObjectStore
-  readonly access: AccessReviews
   readonly references: PodReferencesByVersion
   /** The reads that recorded components are refused at present. */
   readonly refused: () => readonly RefusedRead[]
@@ -166,8 +164,8 @@ export class Boot implements Disposable {
   }
 
   #knowledge(): KubeletCache {
-    const { nodeName, store, access } = this.#dependencies
-    return knownToNode(store, nodeName, access)
+    const { nodeName, store } = this.#dependencies
+    return kubeletCache(store, nodeName)
   }
 
   #follow(): void {

@@ -1,16 +1,25 @@
+import type { Logger } from 'pino'
 import type { Connectivity } from '../cache/cacher/cacher.ts'
 import { Cachers } from '../cache/cacher/cachers.ts'
 import type { Recorder } from '../cache/recorder.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { Credential } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { ObjectStore } from '../store/store.ts'
+import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { memoryLimit } from './memory.ts'
-import { countingHooks, type SharedDependencies } from './shared-cachers.ts'
 import { logFailure } from './log-failure.ts'
 
-interface CachersDependencies extends SharedDependencies {
+interface CachersDependencies {
+  readonly cloud: Cloud
+  /** The handlers that reach the API servers. */
+  readonly upstream: UpstreamHandlers
+  readonly store: ObjectStore
   readonly recorder: Recorder
+  readonly metrics: HubMetrics
+  readonly log: Logger
 }
 
 /** The bounds of one collection's events in memory; older ones are in the store. */
@@ -33,7 +42,9 @@ export const cachersOf = (
     bounds: { groups: cachedGroups, bytes: cachedBytes },
     mostBytes: memoryLimit(config) * cachedShare,
     hooks: {
-      ...countingHooks(metrics, 'false'),
+      onUpstreamWatches: (difference) => metrics.cacherUpstreamWatches.add(difference),
+      onWatchers: (difference) => metrics.cacherWatchers.add(difference),
+      onWatcherEnded: (reason) => metrics.cacherWatchersEnded.add({ reason }),
       onFailed: (gvr, err) =>
         logFailure(
           log,

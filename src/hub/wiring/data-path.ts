@@ -1,9 +1,6 @@
-import { unlessAborted } from '../../base/abort.ts'
 import { now } from '../../base/clock.ts'
 import type { Logger } from 'pino'
 import type { Cachers } from '../cache/cacher/cachers.ts'
-import type { AccessReviews } from '../cache/shared/access-reviews.ts'
-import type { SharedCachers } from '../cache/shared/shared-cachers.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
@@ -52,11 +49,11 @@ import type { NodeKeys } from './node-key.ts'
 import { cachersOf } from './cachers.ts'
 import type { RecordedComponents } from './recorded-components.ts'
 import { UnrecordedPrograms } from './unrecorded-programs.ts'
-import { sharedCachersOf, sharedRecordsOf } from './shared-cachers.ts'
 import { logUnexpected } from './log-failure.ts'
 import { Recorder } from '../cache/recorder.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
+import { includes } from '../../api/kube/gvk.ts'
 import { isReview } from '../../api/request/request-info.ts'
 
 interface CloudPathParts {
@@ -67,9 +64,6 @@ interface CloudPathParts {
   readonly connections: Connections
   readonly store: ObjectStore
   readonly clusterKeys: ClusterKeys
-  /** Which callers may read whole collections. */
-  readonly access: AccessReviews
-  /** `undefined`: none are kept. */
   /** Keys the hash under which reviews are recorded. */
   readonly keys: NodeKeys
   readonly recorded: RecordedComponents
@@ -86,20 +80,16 @@ interface CloudPathParts {
 interface CloudPath {
   /** For the hub's own requests. */
   readonly own: Handler<Exchange>
-  /** The same, through the shared cachers. */
-  readonly sharing: Handler<Exchange>
   /** For clients' requests. */
   readonly dispatch: DispatchParts
   readonly authentication: AuthenticationForward
   /** To be disposed of before the store. */
-  readonly shared: SharedCachers
-  /** To be disposed of before the shared cachers. */
   readonly cachers: Cachers
 }
 
 /** Builds the lower half of the data path: everything below the filters. */
 export function cloudPath(parts: CloudPathParts): CloudPath {
-  const { config, live, access, cloud, connections, store, filters, owners, metrics, log } = parts
+  const { config, live, cloud, connections, store, filters, owners, metrics, log } = parts
   const { nodeName } = config
   const onUnpacked: OnUnpacked = (packed, unpacked) => {
     metrics.upstreamCompressedBytes.add(packed)
@@ -121,7 +111,6 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   const reviews = new RecordedReviews(store, parts.keys.tokens.reveal())
   const rights = new WithdrawnRights({
     store,
-    access,
     onFailure: (err) =>
       log.error({ err }, 'a withdrawn right is not on the disk: a restart may bring it back'),
   })
@@ -139,16 +128,13 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       if (outcome === 'answered') metrics.upstreamDuration.observe({ upstream: origin }, ms / 1000)
     },
   }
-  const records = sharedRecordsOf({ live, store, access })
   const callersUpstream: UpstreamPathParts = {
     ...ownUpstream,
     forward: rights.heeding(authentication.forward),
   }
   const upstream = upstreamHandlers(callersUpstream)
-  const dependencies = { cloud, upstream, store, metrics, log }
-  const shared = sharedCachersOf(config, { access, records }, dependencies)
-  const cachers = cachersOf(config, { ...dependencies, recorder })
-  const { kubelet, ownUse } = ownKubeletOf({ nodeName, cloud, connections, store, access, owners })
+  const cachers = cachersOf(config, { cloud, upstream, store, recorder, metrics, log })
+  const { kubelet, ownUse } = ownKubeletOf({ nodeName, cloud, connections, store, owners })
   const alone: DispatchParts = {
     ...ownUpstream,
     cloud,
@@ -167,15 +153,10 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     cachers,
     onDiverted: () => metrics.cacheFallbacks.add(),
   }
-  const dispatch: DispatchParts = { ...alone, ...callersUpstream, shared }
-  // Shared cachers are on the callers' path only.
-  const own = dispatcher(alone)
   return {
-    own,
-    sharing: sharing({ cloud, shared }, own),
-    dispatch,
+    own: dispatcher(alone),
+    dispatch: { ...alone, ...callersUpstream },
     authentication,
-    shared,
     cachers,
   }
 }
@@ -188,10 +169,10 @@ interface Recordings {
 
 /**
  * Records answers to the configured components, those that a filter decodes through the recorder,
- * and those of shared collections.
+ * and those of pool-scope resources.
  */
 function recorderOf(
-  { store, recorded, filters, metrics, log }: CloudPathParts,
+  { live, store, recorded, filters, metrics, log }: CloudPathParts,
   { reviews, events, onUnpacked }: Recordings,
 ): Recorder {
   const unrecorded = new UnrecordedPrograms(log)
@@ -205,6 +186,7 @@ function recorderOf(
         // The hub reads its own answers through the recorder.
         if (exchange.identity === sharedIdentity || component === ownComponent) return true
         if (recorded.has(component) || filters.actOn(exchange)) return true
+        if (info.isResource && includes(live().poolScopeResources, info.gvr)) return true
         unrecorded.add(exchange)
         return false
       },
@@ -299,30 +281,4 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
 function recoveryOf({ credential }: Exchange, cloud: Cloud): AbortSignal {
   if (cloud.online !== true) return cloud.onlineChanged
   return (credential === 'node' ? cloud.refusal : undefined) ?? AbortSignal.abort()
-}
-
-/**
- * How long the hub waits for a shared cacher before its own request is forwarded: the hub has time,
- * and the link may be slow.
- */
-const sharedMs = 60_000
-
-interface Sharing {
-  readonly cloud: Cloud
-  readonly shared: SharedCachers
-}
-
-/**
- * Waits for the cacher before a list, which is then listed only once. Rejects when the request is
- * aborted meanwhile.
- */
-function sharing({ cloud, shared }: Sharing, own: Handler<Exchange>): Handler<Exchange> {
-  return async (exchange) => {
-    if (cloud.online !== true) return shared.offline(exchange) ?? own(exchange)
-    if (exchange.info.verb === 'list') {
-      await unlessAborted(shared.prepare(exchange, sharedMs), exchange.signal)
-      exchange.signal.throwIfAborted()
-    }
-    return shared.online(exchange, own)
-  }
 }

@@ -32,7 +32,7 @@ import {
 import { nodes, services } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
-import { nodeIdentity, sharedIdentity } from '../../api/request/identity.ts'
+import { sharedIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import {
   StoredInputs,
@@ -49,8 +49,6 @@ interface InputDependencies {
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
-  /** The same, through the shared cachers. */
-  readonly sharing: Handler<Exchange>
   readonly filters: Pick<EnabledFilters, 'inform'>
   /** Called when `serviceAddresses` changes. */
   readonly onServiceAddresses: () => void
@@ -74,7 +72,6 @@ interface InputInformer {
 const patienceMs = 2_000
 
 const asHub = { identity: sharedIdentity, credential: 'node' } as const
-const asNode = { identity: nodeIdentity, credential: 'node' } as const
 
 /**
  * Keeps the inputs of filters up to date: facts of this node, of its pool and of services. It reads
@@ -294,8 +291,7 @@ export class FilterInputs implements AsyncDisposable {
     if (before?.of === of || this.#closed) return
     if (before) this.#stop(name, before)
     if (of === undefined) return
-    const { cloud, dispatch, sharing, log } = this.#dependencies
-    const isService = name === 'services'
+    const { cloud, dispatch, log } = this.#dependencies
     const source: InputInformer = {
       of,
       resource,
@@ -303,8 +299,8 @@ export class FilterInputs implements AsyncDisposable {
       informer: new HubInformer<T>({
         of: how.of,
         read: how.read,
-        onBehalf: isService ? asNode : asHub,
-        ask: isService ? sharing : dispatch,
+        onBehalf: asHub,
+        ask: dispatch,
         linkChanged: () => cloud.onlineChanged,
         onValues: (values) => {
           if (this.#informers.get(name) !== source) return

@@ -135,7 +135,7 @@ export function podsAsListed(
   store: ObjectStore,
   nodeName: string,
 ): Iterable<CachedPod> | undefined {
-  const known = kubeletCache(store, nodeName, () => false).collection(podsOf(nodeName))
+  const known = kubeletCache(store, nodeName).collection(podsOf(nodeName))
   return known && each(known.encoding, known.gvk, known.objects)
 }
 

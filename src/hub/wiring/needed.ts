@@ -1,9 +1,8 @@
 import type { Logger } from 'pino'
 import { elapsed } from '../../base/clock.ts'
-import { kubeletCache, podsOf, type KubeletCache } from '../boot/kubelet-cache.ts'
+import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
 import { nodeDependencies } from '../boot/node-dependencies.ts'
 import type { PodReferencesByVersion } from '../boot/pod-references.ts'
-import type { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import type { NamedObject, FindReferencedObjects } from '../store/named-object.ts'
@@ -12,18 +11,10 @@ import type { ObjectStore } from '../store/store.ts'
 /** The references of unchanged pods are resolved at most so often: claims are bound rarely. */
 const neededMs = 1000
 
-/** The records that the node may read. */
-export const knownToNode = (
-  store: ObjectStore,
-  nodeName: string,
-  access: AccessReviews,
-): KubeletCache => kubeletCache(store, nodeName, (gvr) => access.last(nodeIdentity, gvr) === true)
-
 /** The objects that the node's pods refer to: eviction spares these. */
 export function neededBy(
   nodeName: string,
   references: PodReferencesByVersion,
-  access: AccessReviews,
   log: Logger,
 ): FindReferencedObjects {
   let last:
@@ -37,7 +28,7 @@ export function neededBy(
     try {
       const of = podsVersion(store, nodeName)
       if (last?.of !== of || last.until < elapsed()) {
-        const cache = knownToNode(store, nodeName, access)
+        const cache = kubeletCache(store, nodeName)
         const all = nodeDependencies({ nodeName, cache, references })
         last = { of, until: elapsed() + neededMs, all }
       }

@@ -3,8 +3,7 @@ import { cursorOf } from '../../api/codec/cursor.ts'
 import { isList } from '../../api/kube/json.ts'
 import { textAt } from '../../api/kube/json-at.ts'
 import { nodes } from '../../api/kube/resources.ts'
-import type { KubeletCache } from '../boot/kubelet-cache.ts'
-import type { AccessReviews } from '../cache/shared/access-reviews.ts'
+import { kubeletCache, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { isRoot } from '../identity/caller.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -13,14 +12,12 @@ import { OwnKubelet } from '../upstream/own-kubelet.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import { ownUseOf } from '../answers/kubelet-access.ts'
 import type { OfflineWriteParts } from '../answers/offline-writes.ts'
-import { knownToNode } from './needed.ts'
 
 interface Dependencies {
   readonly nodeName: string
   readonly cloud: Cloud
   readonly connections: Connections
   readonly store: ObjectStore
-  readonly access: AccessReviews
   readonly owners: SocketOwners
 }
 
@@ -39,12 +36,11 @@ export const ownKubeletOf = ({
   cloud,
   connections,
   store,
-  access,
   owners,
 }: Dependencies): Wired => ({
   kubelet: new OwnKubelet({
     credentials: () => connections.credentials,
-    addresses: () => kubeletAddresses(knownToNode(store, nodeName, access), nodeName),
+    addresses: () => kubeletAddresses(kubeletCache(store, nodeName), nodeName),
     isRoots: (peer) => isRoot(peer, owners),
   }),
   ownUse: (exchange, info, review) => {

@@ -4,15 +4,17 @@ import { basename, join } from 'node:path'
 import { now } from '../../base/clock.ts'
 import { readOwnFile } from '../../base/own-file.ts'
 import { ownVersion } from '../../base/own-version.ts'
+import { includes } from '../../api/kube/gvk.ts'
+import { alwaysShared } from '../../api/kube/node-pool.ts'
 import { nodes } from '../../api/kube/resources.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { readCredentials } from '../../config/credentials.ts'
 import { obtainedFiles } from '../../config/root-dir.ts'
+import { kubeletCache } from '../boot/kubelet-cache.ts'
 import { PodReferencesByVersion } from '../boot/pod-references.ts'
 import { bootVerdict, type BootVerdict } from '../boot/verdict.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
-import { AccessReviews } from '../cache/shared/access-reviews.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
 import { ShownPods } from '../filter/host-network/shown-pods.ts'
 import { unknownInputs } from '../filter/inputs.ts'
@@ -21,7 +23,6 @@ import { bytesOnDisk } from '../store/log/open.ts'
 import { openStopped } from '../store/log/open-stopped.ts'
 import { podsAsListed } from './host-network.ts'
 import { StoredInputs } from './kept-inputs.ts'
-import { knownToNode } from './needed.ts'
 import { sealingKeyIn } from './node-key.ts'
 import { certificateStatuses, type CertificateStatus } from './status/certificates.ts'
 import { collectionStatuses } from './status/collections.ts'
@@ -63,7 +64,9 @@ export async function stoppedReport(
   const { rootDir, cachePath } = folders
   // Without the key other records can be read as well.
   const key = sealingKeyIn(rootDir)
-  await using stopped = await openStopped(cachePath, key ?? Buffer.alloc(32))
+  await using stopped = await openStopped(cachePath, key ?? Buffer.alloc(32), (gvr) =>
+    includes(alwaysShared, gvr),
+  )
   const { store } = stopped
   const report = await read({
     ...folders,
@@ -129,11 +132,9 @@ async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise
       `no boot verdict: there is no key in ${rootDir} that opens tokens; a key that is handed in (--store-key-credential, --store-key-command) is with the running hub only`,
     )
   }
-  const ignored = { onReviewed: () => undefined, onFailure: () => undefined }
-  await using access = new AccessReviews(join(rootDir, 'access.json'), ignored)
   return await bootVerdict({
     nodeName,
-    cache: knownToNode(store, nodeName, access),
+    cache: kubeletCache(store, nodeName),
     now: now(),
     references: new PodReferencesByVersion(),
     lastRefresh: () => undefined,

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino'
 import type { Broadcast } from '../../base/broadcast.ts'
 import { makeFolder } from '../../base/folder.ts'
-import type { StartConfig } from '../../config/hub-config.ts'
+import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import { includes } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { LogStore } from '../store/log/log-store.ts'
 import { openStore } from '../store/log/open.ts'
@@ -23,6 +24,7 @@ interface StoreDependencies {
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = async (
   { cachePath, cacheMaxBytes }: StartConfig,
+  live: () => LiveConfig,
   { keys, metrics, health, log, committed, needed }: StoreDependencies,
 ): Promise<LogStore> => {
   const wrote = (): void => {
@@ -61,6 +63,7 @@ export const storeOf = async (
           'a caller exceeds its share of the cache: its least recently used records were evicted',
         )
     },
+    isShared: (gvr) => includes(live().poolScopeResources, gvr),
     referencedObjects: needed,
     onRecovered: wrote,
     onCommitted: () => {

@@ -2,17 +2,14 @@ import t from 'tap'
 import { kubeletCache, podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
-import { nodeIdentity, sharedIdentity, type Identity } from '../../../src/api/request/identity.ts'
+import { nodeIdentity, type Identity } from '../../../src/api/request/identity.ts'
 import type { CollectionKey } from '../../../src/hub/store/store.ts'
 import type { LogStore } from '../../../src/hub/store/log/log-store.ts'
 import { open } from '../store/log/opened.ts'
 import { encoded } from './rich-pod.ts'
 
 const nodeName = 'edge-1'
-const services = { group: '', version: 'v1', resource: 'services' }
 const secrets = { group: '', version: 'v1', resource: 'secrets' }
-const never = (): boolean => false
-
 const key = (
   encoding: Encoding,
   with_: Partial<CollectionKey> & { identity?: Identity } = {},
@@ -54,11 +51,11 @@ const namesIn = (found: ReturnType<ReturnType<typeof kubeletCache>['collection']
 
 void t.test('the kubelet’s encoding is that of its recorded pods', async (t) => {
   await using store = await open(t.testdir())
-  t.strictSame(kubeletCache(store, nodeName, never).encodings, ['protobuf', 'json'])
+  t.strictSame(kubeletCache(store, nodeName).encodings, ['protobuf', 'json'])
   await list(store, key('json'), 'Pod', 'a')
-  t.strictSame(kubeletCache(store, nodeName, never).encodings, ['json'])
+  t.strictSame(kubeletCache(store, nodeName).encodings, ['json'])
   await list(store, key('protobuf'), 'Pod', 'b')
-  const both = kubeletCache(store, nodeName, never)
+  const both = kubeletCache(store, nodeName)
   t.strictSame(both.encodings, ['protobuf', 'json'])
   t.strictSame(namesIn(both.collection(podsOf(nodeName))), ['b'])
 })
@@ -73,25 +70,9 @@ void t.test('a list that is missing is taken from a wider one', async (t) => {
     'tls',
     'other',
   )
-  const cache = kubeletCache(store, nodeName, never)
+  const cache = kubeletCache(store, nodeName)
   const query = { gvr: secrets, namespace: 'plant', fieldSelector: 'metadata.name=tls' }
   t.strictSame(namesIn(cache.collection(query)), ['tls'])
   t.strictSame(namesIn(cache.collection({ ...query, fieldSelector: 'metadata.name=none' })), [])
   t.equal(cache.collection({ ...query, namespace: 'elsewhere' }), undefined)
-})
-
-void t.test('the shared cache counts for a node that may read it', async (t) => {
-  await using store = await open(t.testdir())
-  await list(store, key('protobuf'), 'Pod')
-  const at = key('protobuf', { identity: sharedIdentity, gvr: services, fieldSelector: '' })
-  await list(
-    store,
-    { ...at, partition: { ...at.partition, identity: sharedIdentity } },
-    'Service',
-    'web',
-  )
-  const query = { gvr: services, fieldSelector: 'spec.clusterIP!=None' }
-  t.equal(kubeletCache(store, nodeName, never).collection(query), undefined)
-  const mayShare = ({ resource }: { resource: string }): boolean => resource === 'services'
-  t.strictSame(namesIn(kubeletCache(store, nodeName, mayShare).collection(query)), ['web'])
 })

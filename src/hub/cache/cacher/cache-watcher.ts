@@ -27,7 +27,6 @@ export interface WatchSelection {
 /** The state of a collection, which a watch sends before it reads the log. */
 export interface Backfill {
   readonly batches: Iterable<readonly ApiObject[]>
-  readonly bookmarkAtEnd: boolean
 }
 
 export interface CacheWatcherParts {
@@ -160,7 +159,7 @@ export class CacheWatcher {
       const shown = objects.filter((object) => selection.selection.selects(gvk, encoding, object))
       if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
     }
-    if (backfill.bookmarkAtEnd && bookmarks) yield [bookmarkAt(this.#from, true)]
+    if (bookmarks) yield [bookmarkAt(this.#from, true)]
   }
 
   /** The next events of the log, a bookmark that is due, or nothing. */

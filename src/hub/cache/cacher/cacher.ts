@@ -3,7 +3,7 @@ import { after, elapsed, sleep, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
 import { versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
-import type { WatchReply } from '../../../http/exchange/exchange.ts'
+import type { Credential, WatchReply } from '../../../http/exchange/exchange.ts'
 import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
@@ -55,7 +55,7 @@ interface CacherParts {
   readonly representation: Representation
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
-  readonly connectivity: Connectivity
+  readonly connectivity: (credential: Credential) => Connectivity
   readonly bounds: LogBounds
   /** The priority with which its upstream watch resumes after an outage. */
   readonly rank: ReconnectRank
@@ -76,7 +76,7 @@ interface CacherParts {
 
 export interface CacheWatchOptions {
   /** With the state first; absent: the events after `from`. */
-  readonly state?: 'with-end' | 'without-end'
+  readonly state?: true
   readonly from?: string
   readonly selected: WatchSelection
   readonly bookmarks: boolean
@@ -95,9 +95,9 @@ const missingMs = 10_000
 const refusedMs = 30_000
 
 /**
- * The watch cache of one collection of one identity in one representation, as apiserver's
- * pkg/storage/cacher: the stored objects, a log of the latest events and, while there are cache
- * watchers, one upstream watch. When that watch is cut, the cache watchers stay, and it resumes at
+ * The watch cache of one collection in one representation, as apiserver's pkg/storage/cacher: the
+ * stored objects, a log of the latest events and, while there are cache watchers, one upstream
+ * watch. When that watch is cut, the cache watchers stay, and it resumes at
  * their version. Where the API server has forgotten that version, as after its restart, the cacher
  * lists the collection, and the cache watchers stay if nothing has changed. They end where it
  * cannot resume: with 410 where something has changed, or the cluster was restored from a backup;
@@ -144,6 +144,10 @@ export class Cacher implements AsyncDisposable {
     return this.#parts.store.committedVersion(this.key)
   }
 
+  get #link(): Connectivity {
+    return this.#parts.connectivity(this.#client.credential)
+  }
+
   /** The kind of its objects, and the columns of a Table, as in a `WatchReply`. */
   get gvk(): GVK {
     return this.#gvk
@@ -169,13 +173,22 @@ export class Cacher implements AsyncDisposable {
     return this.#log !== undefined && (this.#isWatched || lost < missingMs)
   }
 
+  /** Whether it has an upstream watch, or is about to open one. */
+  get isRunning(): boolean {
+    return this.#running !== undefined
+  }
+
   /** Whether its upstream watch uses the credential of this client. */
   usesCredentialOf({ authorization }: ReflectorClient): boolean {
     return this.#client.authorization === authorization
   }
 
-  /** Sets the client for the next requests: the newest credential of an identity counts. */
+  /**
+   * Sets the client for the next requests: the newest credential of an identity counts. An upstream
+   * watch stays that of the identity that it began with.
+   */
   readAs(reading: ReflectorClient): void {
+    if (this.#running && this.#client.identity !== reading.identity) return
     // What was refused to another credential says nothing of this one.
     if (!this.usesCredentialOf(reading)) this.#refusedAt = Number.NEGATIVE_INFINITY
     this.#client = reading
@@ -287,13 +300,13 @@ export class Cacher implements AsyncDisposable {
 
   /** Waits until the hub can reach an API server, and then for the delay of its rank. */
   async #reachable(signal: AbortSignal): Promise<boolean> {
-    const { connectivity, rank } = this.#parts
+    const { rank } = this.#parts
     let waited = false
-    while (connectivity.online() !== true && !signal.aborted) {
+    while (this.#link.online() !== true && !signal.aborted) {
       waited = true
       const { promise, resolve } = Promise.withResolvers<void>()
       using _left = onAbort(signal, resolve)
-      using _changed = onAbort(connectivity.changed(), resolve)
+      using _changed = onAbort(this.#link.changed(), resolve)
       await promise
     }
     if (waited && !signal.aborted) await sleep(resumeDelayMs(rank), signal)
@@ -420,7 +433,7 @@ export class Cacher implements AsyncDisposable {
     const start = log && this.#start(log, options)
     if (log === undefined || start === undefined) return undefined
     const { selected: selection, bookmarks, lastsMs, signal } = options
-    const { connectivity, rank, reflects, representation } = this.#parts
+    const { rank, reflects, representation } = this.#parts
     const watcher = new CacheWatcher({
       ...start,
       log,
@@ -430,7 +443,7 @@ export class Cacher implements AsyncDisposable {
       bookmarks,
       lastsMs,
       signal,
-      logEnded: reflects ? this.#logEnded.signal : reachableAgain(connectivity),
+      logEnded: reflects ? this.#logEnded.signal : reachableAgain(this.#link),
       ...(!reflects && { endsAfter: (lastedMs) => endDelayMs(rank, lastedMs) }),
     })
     return this.#counted(watcher, options)
@@ -467,11 +480,8 @@ export class Cacher implements AsyncDisposable {
     if (state !== undefined) {
       const stored = this.stored()
       if (stored === undefined) return undefined
-      const backfill = {
-        batches: stored.batches,
-        bookmarkAtEnd: state === 'with-end',
-      }
-      return { cursor: log.end, from: stored.resourceVersion, backfill }
+      const { batches, resourceVersion } = stored
+      return { cursor: log.end, from: resourceVersion, backfill: { batches } }
     }
     if (from === undefined) return undefined
     const cursor = log.after(from)

@@ -81,16 +81,16 @@ interface RecordedWatchRequest {
   readonly info: ResourceRequest
 }
 
-/** A cacher, and its clients by component. */
+/** A cacher, and its clients by identity and component. */
 interface ServedCacher {
   readonly cacher: Cacher
   readonly clients: Map<string, { readonly exchange: Exchange; open: number }>
 }
 
 /**
- * The cachers of all watched collections that are recorded: one for each identity, representation
- * and collection. One upstream watch serves all clients of an identity that watch the same
- * collection, and a client's watch outlives it.
+ * The cachers of all watched collections that are recorded: one for each collection in one
+ * representation, and for each identity unless one copy is kept for all. One upstream watch serves
+ * all clients that watch the same collection, and a client's watch outlives it.
  */
 export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
@@ -132,7 +132,7 @@ export class Cachers implements AsyncDisposable {
     const reply =
       start.kind === 'after'
         ? await this.#after(request, start.version, forward)
-        : await this.#withState(request, start)
+        : await this.#withState(request, start, forward)
     if (!reply) return forward(exchange)
     return reply.from === 'cloud' ? reply : because(reply, 'the cacher of the collection answers')
   }
@@ -162,7 +162,7 @@ export class Cachers implements AsyncDisposable {
     // it an older state.
     const start =
       (sendInitialEvents ?? isAny)
-        ? ({ state: 'with-end' } as const)
+        ? ({ state: true } as const)
         : { from: isAny ? version : requested }
     const selection = source.selection ?? everything
     const options = { ...this.#watchOptions({ exchange, info }, served), ...start }
@@ -203,11 +203,9 @@ export class Cachers implements AsyncDisposable {
     const key = collectionKey(exchange, info, representation)
     if (resourceVersion(store.version(key)) === undefined) return undefined
     const reading = this.#clientOf(exchange, new Map())
-    const known = this.#served.get(collectionId(key))?.cacher
-    if (known?.isLive && !known.usesCredentialOf(reading)) {
-      const refusal = await refusalOfOwn(exchange, forward)
-      if (refusal) return refusal
-    }
+    const known = this.#cacherOf(key)
+    const refusal = await refusalBeside(known, reading, exchange, forward)
+    if (refusal) return refusal
     const served = this.#of(request, key, representation)
     const { cacher } = served
     cacher.readAs(this.#clientOf(exchange, served.clients))
@@ -241,7 +239,8 @@ export class Cachers implements AsyncDisposable {
   async #withState(
     request: RecordedWatchRequest,
     start: StateStart,
-  ): Promise<WatchReply | undefined> {
+    forward: Handler<Exchange>,
+  ): Promise<Reply | undefined> {
     const { exchange, info } = request
     const { store } = this.#parts
     const [preferred] = exchange.representations
@@ -249,10 +248,11 @@ export class Cachers implements AsyncDisposable {
     // Cells of a Table are as old as the row, such as an AGE: an API server writes them again.
     if (!representation || representation.projection === 'table') return undefined
     const key = collectionKey(exchange, info, representation)
-    const known = this.#served.get(collectionId(key))?.cacher
+    const known = this.#cacherOf(key)
     const reading = this.#clientOf(exchange, new Map())
     const isCurrent =
       start.kind === 'state' &&
+      store.version(key) !== undefined &&
       known?.isLive &&
       known.usesCredentialOf(reading) &&
       known.version !== undefined &&
@@ -261,6 +261,8 @@ export class Cachers implements AsyncDisposable {
       const isRefused = known?.isRefused && known.usesCredentialOf(reading)
       // Reflectors begin with a list or with a WatchList.
       if (isRefused || !isTrue(info.query.get('sendInitialEvents'))) return undefined
+      const refusal = await refusalBeside(known, reading, exchange, forward)
+      if (refusal) return refusal
       const least = start.kind === 'state' ? (start.notOlderThan ?? '0') : ''
       const listed = await this.#list(exchange, key, representation, reading, least)
       const version = resourceVersion(store.committedVersion(key))
@@ -270,7 +272,7 @@ export class Cachers implements AsyncDisposable {
     }
     const served = this.#of(request, key, representation)
     if (!isCurrent) served.cacher.readAs(this.#clientOf(exchange, served.clients))
-    return served.cacher.watch({ ...this.#watchOptions(request, served), state: 'with-end' })
+    return served.cacher.watch({ ...this.#watchOptions(request, served), state: true })
   }
 
   /** The version of the list; `undefined` where there is none. */
@@ -322,24 +324,37 @@ export class Cachers implements AsyncDisposable {
       lastsMs: watchLifetimeMs(info, this.#parts.leastMs),
       signal: exchange.signal,
       onBegin: () => {
-        const client = clients.get(exchange.component) ?? { exchange, open: 0 }
-        clients.set(exchange.component, client)
+        const name = JSON.stringify([exchange.identity, exchange.component])
+        const client = clients.get(name) ?? { exchange, open: 0 }
+        clients.set(name, client)
         client.open += 1
         return {
           [Symbol.dispose]: () => {
             client.open -= 1
-            if (client.open === 0) clients.delete(exchange.component)
+            if (client.open === 0) clients.delete(name)
           },
         }
       },
     }
   }
 
+  #cacherOf(key: CollectionKey): Cacher | undefined {
+    return this.#served.get(collectionId(this.#ownersKey(key)))?.cacher
+  }
+
+  /** The key of the copy that the caller reads. */
+  #ownersKey(key: CollectionKey): CollectionKey {
+    const { partition, gvr } = key
+    const identity = this.#parts.store.ownerOf(partition.identity, gvr)
+    return { ...key, partition: { ...partition, identity } }
+  }
+
   #of(
     { exchange, info }: RecordedWatchRequest,
-    key: CollectionKey,
+    callers: CollectionKey,
     representation: Representation,
   ): ServedCacher {
+    const key = this.#ownersKey(callers)
     const id = collectionId(key)
     const existing = this.#served.get(id)
     if (existing) return existing
@@ -352,7 +367,7 @@ export class Cachers implements AsyncDisposable {
         representation,
         store,
         upstream,
-        connectivity: connectivity(exchange.credential),
+        connectivity,
         bounds,
         rank: reconnectRank(exchange, info),
         reflects: namesObjects(representation) && isComparable,
@@ -412,16 +427,20 @@ const tooOld = (version: string): string => `too old resource version: ${version
 
 /**
  * The API server's answer to the client's own watch, unless it accepts it: then that is closed. It
- * has to accept a token for this collection before a cacher answers.
+ * has to accept a caller for this collection before a cacher answers that watches as another, or
+ * with another token.
  */
-async function refusalOfOwn(
+async function refusalBeside(
+  cacher: Cacher | undefined,
+  reading: ReflectorClient,
   exchange: Exchange,
   forward: Handler<Exchange>,
 ): Promise<Reply | undefined> {
+  if (!cacher?.isRunning || cacher.usesCredentialOf(reading)) return undefined
   const ending = new AbortController()
   follow(exchange.signal, ending)
   const reply = await forward({ ...exchange, signal: ending.signal })
-  if (reply.kind !== 'watch' || reply.status !== 200) return reply
+  if (reply.kind !== 'watch' || reply.status !== 200 || reply.from === 'cache') return reply
   ending.abort()
   await reply.events[Symbol.asyncIterator]().return?.()
   return undefined

@@ -1,16 +1,12 @@
 import { resourceVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 
-/** Where a list or watch begins. */
+/** Where a watch begins. */
 export type ReadStart =
-  /** With the state, not older than a version; with `bookmarkAtEnd`, a bookmark follows it. */
-  | {
-      readonly kind: 'state'
-      readonly notOlderThan: ResourceVersion | undefined
-      readonly bookmarkAtEnd: boolean
-    }
+  /** With the state, not older than a version. */
+  | { readonly kind: 'state'; readonly notOlderThan: ResourceVersion | undefined }
   /** With a consistent read, which online only an API server can answer. */
-  | { readonly kind: 'consistent'; readonly bookmarkAtEnd: boolean }
+  | { readonly kind: 'consistent' }
   /** With the events after a version. */
   | { readonly kind: 'after'; readonly version: ResourceVersion }
   /**
@@ -29,25 +25,12 @@ export function watchStart({ query }: ResourceRequest): ReadStart {
   if (version === undefined && requested !== '' && requested !== '0') return delegated
   if (isTrue(query.get('sendInitialEvents'))) {
     if (match !== 'NotOlderThan') return delegated
-    if (requested === '') return { kind: 'consistent', bookmarkAtEnd: true }
-    return { kind: 'state', notOlderThan: version, bookmarkAtEnd: true }
+    if (requested === '') return { kind: 'consistent' }
+    return { kind: 'state', notOlderThan: version }
   }
   if (match !== '' || query.has('sendInitialEvents')) return delegated
   if (version !== undefined) return { kind: 'after', version }
   // An API server answers a watch without a version from its watch cache, as one from version 0,
   // and treats both as WatchLists.
-  return { kind: 'state', notOlderThan: undefined, bookmarkAtEnd: true }
-}
-
-export function listStart({ query }: ResourceRequest): ReadStart {
-  const requested = query.get('resourceVersion') ?? ''
-  const match = query.get('resourceVersionMatch') ?? ''
-  const version = resourceVersion(requested)
-  if (query.get('continue') || (match !== '' && match !== 'NotOlderThan')) return delegated
-  if (requested === '') return { kind: 'consistent', bookmarkAtEnd: false }
-  if (requested === '0') return { kind: 'state', notOlderThan: undefined, bookmarkAtEnd: false }
-  // With a limit it is a read of that exact version, page by page.
-  const isPaged = Number(query.get('limit') ?? 0) !== 0
-  if (version === undefined || isPaged) return delegated
-  return { kind: 'state', notOlderThan: version, bookmarkAtEnd: false }
+  return { kind: 'state', notOlderThan: undefined }
 }

@@ -1,9 +1,10 @@
 import { latest, now } from '../../../base/clock.ts'
+import { lruCache } from '../../../base/lru-cache.ts'
 import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer, newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
-import type { Identity } from '../../../api/request/identity.ts'
+import { sharedIdentity, unprovenIdentity, type Identity } from '../../../api/request/identity.ts'
 import type { RepresentationKey } from '../../../api/request/representation.ts'
 import { crc32 } from 'node:zlib'
 import {
@@ -28,6 +29,7 @@ import {
   keyOf,
   nameKey,
   scopeOf,
+  textInScope,
   textOf,
   type CollectionAddress,
   type ScopeKey,
@@ -88,6 +90,8 @@ export interface LogStoreParts {
   readonly progress: ListsInProgress
   readonly upkeep: Upkeep
   readonly report: ReportFault
+  /** Whether one copy of the resource is kept for all callers. */
+  readonly isShared: (gvr: GVR) => boolean
   readonly isInPlace: () => boolean
   /** Called when no more writes are taken. */
   readonly closing: () => void
@@ -105,6 +109,9 @@ interface Pending {
   last: Promise<unknown>
 }
 
+/** More holders than are refused something while one request is answered. */
+const mostWithdrawn = 1_024
+
 /** Reads the state in memory, and bodies from the log; writes records to the log. */
 export class LogStore implements ObjectStore {
   readonly #parts: LogStoreParts
@@ -116,6 +123,9 @@ export class LogStore implements ObjectStore {
   #forgetting = 0
   /** Puts in progress: the state does not show yet what a `forget` has to remove. */
   #putting = 0
+  /** Rights that were withdrawn, by holders: how many withdrawals there were then. */
+  readonly #withdrawn = lruCache<string, number>(mostWithdrawn)
+  withdrawals = 0
   #isOver = false
   #closed: Promise<void> | undefined
 
@@ -172,7 +182,7 @@ export class LogStore implements ObjectStore {
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
     const scope = this.#scopeOf(key.partition, key.gvr)
     if (!scope) return undefined
-    const states = objectStates(scope, key)
+    const states = objectStates(scope, key, holderIn(scope, key.partition))
     const found = currentState(states)
     if (typeof found !== 'object') return found
     const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
@@ -202,7 +212,8 @@ export class LogStore implements ObjectStore {
   }
 
   version(key: CollectionKey): string | undefined {
-    const address = addressOf(key)
+    const address = this.#addressOf(key)
+    if (!this.#isGiven(key)) return undefined
     let version = this.#collectionOf(key)?.version
     for (const write of this.#pending.get(textOf(address))?.writes ?? []) {
       if (write.isList) version = write.version
@@ -217,7 +228,7 @@ export class LogStore implements ObjectStore {
   }
 
   async settled(key: CollectionKey): Promise<void> {
-    await this.#pending.get(textOf(addressOf(key)))?.last
+    await this.#pending.get(textOf(this.#addressOf(key)))?.last
   }
 
   newestVersion(counts: (group: string, resource: string) => boolean): ResourceVersion | undefined {
@@ -232,21 +243,27 @@ export class LogStore implements ObjectStore {
 
   collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[] {
     const scope = this.#scopeOf(partition, gvr)
-    return scope ? this.#served(scope, (of) => of === '' || of === namespace) : []
+    const isIn = (of: string): boolean => of === '' || of === namespace
+    return scope ? this.#served(scope, isIn, partition) : []
   }
 
   names(partition: Partition, gvr: GVR): readonly { namespace: string; name: string }[] {
-    const { records } = this.#parts.state.scope(scopeOf(partition, gvr)) ?? {}
-    return [...(records?.values() ?? [])].map(({ held: { namespace, name } }) => ({
-      namespace,
-      name,
-    }))
+    const scope = this.#scopeOf(partition, gvr)
+    const holder = scope && holderIn(scope, partition)
+    return [...(scope?.records.values() ?? [])]
+      .filter(({ holders }) => holder === undefined || holders.has(holder))
+      .map(({ held: { namespace, name } }) => ({ namespace, name }))
   }
 
-  partitions(gvr: GVR): readonly StoredPartition[] {
+  partitions(gvr: GVR, reader?: Identity): readonly StoredPartition[] {
     const { group, version, resource } = gvr
+    const owner = reader && this.ownerOf(reader, gvr)
     const scopes = [...this.#parts.state.scopes.values()].filter(
-      ({ key }) => key[2] === group && key[3] === version && key[4] === resource,
+      ({ key }) =>
+        key[2] === group &&
+        key[3] === version &&
+        key[4] === resource &&
+        (owner === undefined || key[0] === owner),
     )
     return scopes.map((scope) => {
       const [identity, representation] = scope.key
@@ -256,12 +273,13 @@ export class LogStore implements ObjectStore {
       for (const { held } of scope.records.values()) add(held)
       for (const { members } of scope.collections.values())
         for (const member of members.values()) add(member)
+      const partition = {
+        identity: reader ?? (identity as Identity),
+        representation: representation as RepresentationKey,
+      }
       return {
-        partition: {
-          identity: identity as Identity,
-          representation: representation as RepresentationKey,
-        },
-        collections: this.#served(scope, () => true),
+        partition,
+        collections: this.#served(scope, () => true, partition),
         names: [...names.values()].toSorted(byName),
       }
     })
@@ -298,6 +316,21 @@ export class LogStore implements ObjectStore {
       .slice(0, most)
   }
 
+  ownerOf(identity: Identity, gvr: GVR): Identity {
+    return identity !== unprovenIdentity && this.#parts.isShared(gvr) ? sharedIdentity : identity
+  }
+
+  async grant(holder: Identity, to: CollectionKey | ObjectKey, asOf: number): Promise<void> {
+    if (!this.#parts.isShared(to.gvr)) return
+    const scope = this.#scopeKey(to.partition, to.gvr)
+    const text = 'name' in to ? nameKey(to) : textInScope(addressOf(to))
+    const holders = this.#parts.state.scope(scope)?.holders(text)
+    const isWithdrawn = (): boolean =>
+      [...this.#withdrawn].some(([of, at]) => at > asOf && holder.startsWith(of))
+    if (!holders || holders.has(holder) || isWithdrawn()) return
+    await this.#write({ kind: 'grant', scope, to: text, holder }, false)
+  }
+
   async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const scope = this.#scopeOf(key.partition, key.gvr)
     if (scope && this.#forgetting === 0 && this.#hasRecorded(scope, object)) return
@@ -309,7 +342,7 @@ export class LogStore implements ObjectStore {
     if (this.#putting === 0 && !this.#mayForget(key, below)) return
     this.#forgetting += 1
     try {
-      const scope = scopeOf(partition, gvr)
+      const scope = this.#scopeKey(partition, gvr)
       const record = { kind: 'forget', scope, object: [namespace, name], below } as const
       await this.#write(record, below === '')
     } finally {
@@ -319,7 +352,7 @@ export class LogStore implements ObjectStore {
 
   replace(key: CollectionKey): Replacement {
     const { state, path, bodies, progress } = this.#parts
-    const address = addressOf(key)
+    const address = this.#addressOf(key)
     const replacement = new StagedReplacement({
       address,
       state,
@@ -339,7 +372,7 @@ export class LogStore implements ObjectStore {
     events: readonly WatchEvent[],
     { since = '', previous = true }: ApplyOptions = {},
   ): Promise<readonly (ApiObject | undefined)[]> {
-    const address = addressOf(key)
+    const address = this.#addressOf(key)
     const changes = events.filter(isObjectEvent)
     const version = newestVersionIn(events)
     if (changes.length === 0 && this.#saysNothing(key, version)) {
@@ -379,9 +412,11 @@ export class LogStore implements ObjectStore {
 
   async withdraw(holders: string, what: Withdrawal | DocumentKey): Promise<void> {
     const { state, progress } = this.#parts
+    this.#withdrawn.set(holders, ++this.withdrawals)
     const record = withdrawnOf(state, holders, what)
-    if (record.collections.length + record.objects.length + record.documents.length === 0) return
-    for (const each of record.collections) progress.interrupt(each, 'its caller is refused it')
+    const { collections, objects, documents, withdrawn = [] } = record
+    if (collections.length + objects.length + documents.length + withdrawn.length === 0) return
+    for (const each of collections) progress.interrupt(each, 'its caller is refused it')
     // No caller is given it any more, whether the disk takes that or not.
     state.apply(record, [])
     await this.#write(record, true)
@@ -437,7 +472,7 @@ export class LogStore implements ObjectStore {
 
   async #put({ partition, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const { path, bodies } = this.#parts
-    const scope = scopeOf(partition, gvr)
+    const scope = this.#scopeKey(partition, gvr)
     const compose = (): Composed => {
       const part = bodies.stored(scope, object)
       const marks = marksOf([part], path)
@@ -480,7 +515,7 @@ export class LogStore implements ObjectStore {
       const stored = this.get(key)
       return typeof stored === 'object' && isNewer(below, stored.confirmedVersion)
     }
-    const scope = this.#parts.state.scope(scopeOf(key.partition, key.gvr))
+    const scope = this.#parts.state.scope(this.#scopeKey(key.partition, key.gvr))
     const name = nameKey(key)
     if (!scope) return false
     return scope.records.has(name) || scope.tombstones.has(name) || scope.holds(name)
@@ -532,20 +567,44 @@ export class LogStore implements ObjectStore {
 
   #scopeOf(partition: Partition, gvr: GVR): Scope | undefined {
     if (this.#isOver) return undefined
-    return this.#parts.state.scope(scopeOf(partition, gvr))
+    return this.#parts.state.scope(this.#scopeKey(partition, gvr))
+  }
+
+  #scopeKey(partition: Partition, gvr: GVR): ScopeKey {
+    return scopeOf({ ...partition, identity: this.ownerOf(partition.identity, gvr) }, gvr)
+  }
+
+  #addressOf(key: CollectionKey): CollectionAddress {
+    return { ...addressOf(key), scope: this.#scopeKey(key.partition, key.gvr) }
+  }
+
+  /** Whether the caller may have the collection, as far as it is known. */
+  #isGiven(key: CollectionKey): boolean {
+    const { partition, gvr } = key
+    if (this.ownerOf(partition.identity, gvr) === partition.identity) return true
+    const found = this.#parts.state.collection(this.#addressOf(key))
+    return found?.holders.has(partition.identity) ?? false
   }
 
   #collectionOf(key: CollectionKey): Collection | undefined {
     if (this.#isOver) return undefined
-    return this.#parts.state.collection(addressOf(key))
+    const found = this.#parts.state.collection(this.#addressOf(key))
+    return found && this.#isGiven(key) ? found : undefined
   }
 
-  #served({ collections }: Scope, isIn: (namespace: string) => boolean): StoredCollection[] {
-    return [...collections.values()].flatMap((each) =>
-      isIn(each.address.namespace)
-        ? [{ key: keyOf(each.address), resourceVersion: each.version }]
-        : [],
-    )
+  #served(
+    scope: Scope,
+    isIn: (namespace: string) => boolean,
+    partition: Partition,
+  ): StoredCollection[] {
+    const holder = holderIn(scope, partition)
+    return [...scope.collections.values()]
+      .filter(({ holders }) => holder === undefined || holders.has(holder))
+      .filter(({ address }) => isIn(address.namespace))
+      .map(({ address, version }) => ({
+        key: { ...keyOf(address), partition },
+        resourceVersion: version,
+      }))
   }
 
   /** `undefined`: the disk cannot be read, which is reported. */
@@ -559,6 +618,10 @@ export class LogStore implements ObjectStore {
     }
   }
 }
+
+/** Whose grants count for a read of the scope; `undefined`: it is the reader's own. */
+const holderIn = ({ key: [owner] }: Scope, { identity }: Partition): Identity | undefined =>
+  identity === owner ? undefined : identity
 
 const sizeOf = ({ body }: Held): number => body.length
 

@@ -3,7 +3,7 @@ import type { GVK } from '../../../api/kube/gvk.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { covers, nameKey } from './address.ts'
 import { isSame, isSameVersion, type Held } from './held.ts'
-import type { Scope } from './scope.ts'
+import type { Collection, Scope } from './scope.ts'
 
 /** One stored version of the object. */
 export interface ObjectState {
@@ -31,18 +31,31 @@ export interface ObjectStates {
   readonly memberships: readonly Membership[]
 }
 
+/**
+ * Those that the holder may have, or all: of an object that it was given, or that a collection
+ * which it was given would have, any state; else only what selections that it was given hold.
+ */
 export function objectStates(
   scope: Scope,
   named: { readonly namespace: string; readonly name: string },
+  holder?: string,
 ): ObjectStates {
   const key = nameKey(named)
-  const record = scope.records.get(key)
+  const isGiven = ({ holders }: Pick<Collection, 'holders'>): boolean =>
+    holder === undefined || holders.has(holder)
+  const own = scope.records.get(key)
+  const isGivenAny =
+    holder === undefined ||
+    own?.holders.has(holder) ||
+    scope.collections.values().some((each) => isGiven(each) && covers(each.address, named))
+  const record = isGivenAny ? own : undefined
   const tombstone = scope.tombstones.get(key)
   const memberships: Membership[] = []
   for (const collection of scope.collections.values()) {
     const { address, version, gvk, members, seenAt } = collection
     const held = members.get(key)
     if (!held && !covers(address, named)) continue
+    if (!isGivenAny && !isGiven(collection)) continue
     if (address.namespace !== '' && address.namespace !== named.namespace) continue
     // Members have the kind that their list is named for; a Table stays one.
     const kind = gvk.kind.replace(/List$/, '')

@@ -5,7 +5,7 @@ import { failureOf } from './faults.ts'
 import { segmentsIn } from './folder.ts'
 import { lockFile } from './lock.ts'
 import type { LogStore } from './log-store.ts'
-import { assemble } from './open.ts'
+import { assemble, type StoreOptions } from './open.ts'
 
 /** The store of a hub that is not running, for reading. */
 export interface StoppedStore extends AsyncDisposable {
@@ -24,6 +24,7 @@ export interface StoppedStore extends AsyncDisposable {
 export async function openStopped(
   directory: string,
   sealingKey: Uint8Array,
+  isShared: StoreOptions['isShared'],
 ): Promise<StoppedStore> {
   const checkStopped = async (): Promise<void> => {
     if (!(await isLocked(join(directory, lockFile)))) return
@@ -39,7 +40,7 @@ export async function openStopped(
       Promise.reject(new StoreFailure('the store is open for reading only'))
     const nothing = (): void => undefined
     const store = assemble(
-      { directory, sealingKey, report: nothing },
+      { directory, sealingKey, isShared, report: nothing },
       { hold, refusal: undefined, release: nothing, isReadOnly: true },
     )
     return { store, checkStopped, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }

@@ -1,6 +1,7 @@
 import { realpathSync, statSync } from 'node:fs'
 import { makeFolder } from '../../../base/folder.ts'
 import { restrictMode } from '../../../base/file-mode.ts'
+import type { GVR } from '../../../api/kube/gvk.ts'
 import type { FindReferencedObjects } from '../named-object.ts'
 import { StoreFailure } from '../store.ts'
 import { Bodies } from './bodies.ts'
@@ -28,6 +29,8 @@ export interface StoreOptions {
   readonly maxBytes?: number | undefined
   /** How long a write may stay unsynced, in milliseconds; absent: some seconds. */
   readonly syncWithinMs?: number
+  /** Of which resources one copy is kept for all callers; absent: of none. */
+  readonly isShared?: ((gvr: GVR) => boolean) | undefined
   /** Called for each fault, for logs and metrics. */
   readonly report: ReportFault
   /** Called when the store takes writes again after it did not. */
@@ -170,6 +173,7 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
     progress,
     upkeep,
     report,
+    isShared: options.isShared ?? (() => false),
     isInPlace: () => folder.isInPlace(),
     closing: () => closing.abort(),
     release: () => {

@@ -74,12 +74,25 @@ export interface DocumentRecord {
   readonly bodies: readonly BodyMark[]
 }
 
+/**
+ * An API server has given a caller a collection (by its text) or an object (by its `nameKey`), of
+ * which one copy is kept for all.
+ */
+export interface GrantRecord {
+  readonly kind: 'grant'
+  readonly scope: ScopeKey
+  readonly to: string
+  readonly holder: string
+}
+
 /** Removes what there is no room for, what is refused, damaged, or missed a write. */
 export interface EvictRecord {
   readonly kind: 'evict'
   readonly collections: readonly CollectionAddress[]
   readonly objects: readonly (readonly [ScopeKey, ...NamePair])[]
   readonly documents: readonly DocumentMark[]
+  /** What the callers that begin so are given no longer; it stays for others. */
+  readonly withdrawn?: readonly (readonly [ScopeKey, to: string, holders: string])[]
 }
 
 /** Removes all that is stored, or only what is sealed. */
@@ -102,6 +115,7 @@ export interface CollectionSnapshot {
   readonly listedAt: string
   readonly extra: string
   readonly confirmedAt: number
+  readonly holders?: readonly string[]
   readonly members: readonly HeldMark[]
 }
 
@@ -110,7 +124,12 @@ export interface ScopeRecord {
   readonly kind: 'scope'
   readonly scope: ScopeKey
   readonly tombstones: readonly (readonly [key: string, below: string])[]
-  readonly records: readonly (readonly [HeldMark, GVK, confirmedAt: number])[]
+  readonly records: readonly (readonly [
+    HeldMark,
+    GVK,
+    confirmedAt: number,
+    holders?: readonly string[],
+  ])[]
   readonly collections: readonly CollectionSnapshot[]
   readonly bodies: readonly PlacedMark[]
 }
@@ -129,6 +148,7 @@ export type LogRecord =
   | PutRecord
   | ForgetRecord
   | DocumentRecord
+  | GrantRecord
   | EvictRecord
   | DropRecord
   | BodiesRecord

@@ -19,6 +19,8 @@ export class Collection {
   /** When an API server last confirmed it, as recorded, and as this process knows. */
   confirmedAt = 0
   seenAt = 0
+  /** The callers to whom an API server has given all of it. */
+  readonly holders = new Set<string>()
   readonly members = new Map<string, Held>()
   /** Of the members. */
   bytes = 0
@@ -57,11 +59,13 @@ export interface ObjectRecord {
   readonly held: Held
   readonly gvk: GVK
   confirmedAt: number
+  /** The callers to whom an API server has given the object. */
+  readonly holders: Set<string>
 }
 
 export const recordWeight = ({ held }: ObjectRecord): number => held.body.length + entryBytes
 
-/** The answers to one identity in one representation, of one resource. */
+/** The answers to one identity, or to all, in one representation, of one resource. */
 export class Scope {
   readonly key: ScopeKey
   /** By their text in the scope. */
@@ -75,8 +79,9 @@ export class Scope {
     this.key = key
   }
 
-  setRecord(record: ObjectRecord): void {
-    const key = nameKey(record.held)
+  setRecord(of: Omit<ObjectRecord, 'holders'>): void {
+    const key = nameKey(of.held)
+    const record = { ...of, holders: this.records.get(key)?.holders ?? new Set<string>() }
     record.held.body.hold()
     this.removeRecord(key)
     this.records.set(key, record)
@@ -100,6 +105,11 @@ export class Scope {
     let weight = this.#recordBytes
     for (const collection of this.collections.values()) weight += collection.weight
     return weight
+  }
+
+  /** Those of a collection by its text, or of an object by its `nameKey`. */
+  holders(to: string): Set<string> | undefined {
+    return this.collections.get(to)?.holders ?? this.records.get(to)?.holders
   }
 
   /** Whether a collection has the object. */

@@ -1,4 +1,4 @@
-import { textInScope } from './address.ts'
+import { nameKey, textInScope } from './address.ts'
 import type { Body } from './body.ts'
 import { heldOf, type Held } from './held.ts'
 import type { CollectionSnapshot, HeldMark, ScopeRecord } from './record.ts'
@@ -17,7 +17,12 @@ export function snapshotOf(scope: Scope): ScopeRecord {
     kind: 'scope',
     scope: scope.key,
     tombstones: [...scope.tombstones],
-    records: [...scope.records.values()].map((of) => [mark(of.held), of.gvk, of.confirmedAt]),
+    records: [...scope.records.values()].map((of) => [
+      mark(of.held),
+      of.gvk,
+      of.confirmedAt,
+      [...of.holders],
+    ]),
     collections: [...scope.collections.values()].map((of) => snapshotOfCollection(of, mark)),
     bodies: [...numbers.keys()].map((body) => body.mark),
   }
@@ -34,6 +39,7 @@ function snapshotOfCollection(of: Collection, mark: (held: Held) => HeldMark): C
     listedAt,
     extra,
     confirmedAt: seenAt,
+    holders: [...of.holders],
     members: [...members.values()].map(mark),
   }
 }
@@ -46,10 +52,13 @@ export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
     return heldOf([namespace, name, uid, version], body)
   }
   for (const [key, below] of of.tombstones) scope.tombstones.set(key, below)
-  for (const [mark, gvk, confirmedAt] of of.records)
+  for (const [mark, gvk, confirmedAt, holders = []] of of.records) {
     scope.setRecord({ held: held(mark), gvk, confirmedAt })
-  for (const { of: named, members, ...head } of of.collections) {
+    for (const holder of holders) scope.records.get(nameKey(held(mark)))?.holders.add(holder)
+  }
+  for (const { of: named, members, holders = [], ...head } of of.collections) {
     const collection = Object.assign(new Collection({ scope: of.scope, ...named }), head)
+    for (const holder of holders) collection.holders.add(holder)
     collection.seenAt = head.confirmedAt
     for (const mark of members) collection.set(held(mark))
     scope.collections.set(textInScope(named), collection)

@@ -76,6 +76,9 @@ export class State {
       case 'document':
         this.#document(record, bodies[0])
         break
+      case 'grant':
+        this.scope(record.scope)?.holders(record.to)?.add(record.holder)
+        break
       case 'evict':
         this.#evict(record)
         break
@@ -235,7 +238,11 @@ export class State {
     this.documents.set(key, { document, mediaType, confirmedAt, body: body.hold() })
   }
 
-  #evict({ collections, objects, documents }: records.EvictRecord): void {
+  #evict({ collections, objects, documents, withdrawn = [] }: records.EvictRecord): void {
+    for (const [scope, to, holders] of withdrawn) {
+      const all = this.scope(scope)?.holders(to)
+      for (const each of all ?? []) if (each.startsWith(holders)) all?.delete(each)
+    }
     for (const address of collections) this.#evictCollection(address)
     for (const [scope, namespace, name] of objects)
       this.scope(scope)?.removeRecord(nameKey({ namespace, name }))

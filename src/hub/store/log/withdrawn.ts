@@ -1,10 +1,14 @@
+import { sharedIdentity } from '../../../api/request/identity.ts'
 import { namedBySelector } from '../../../api/request/request-info.ts'
 import type { DocumentKey, Withdrawal } from '../store.ts'
-import type { CollectionAddress } from './address.ts'
+import { nameKey, textInScope, type CollectionAddress } from './address.ts'
 import type { EvictRecord } from './record.ts'
+import type { Scope } from './scope.ts'
 import type { State } from './state.ts'
 
-/** What is stored of it. */
+/**
+ * What is stored of it for the holders, and what of the copies for all callers they were given.
+ */
 export function withdrawnOf(
   state: State,
   holders: string,
@@ -17,24 +21,36 @@ export function withdrawnOf(
     return { kind: 'evict', collections: [], objects: [], documents }
   }
   const { group, resource } = what.gvr
+  const isOwn = (owner: string): boolean => owner.startsWith(holders)
   const scopes = [...state.scopes.values()].filter(
-    ({ key }) => key[0].startsWith(holders) && key[2] === group && key[4] === resource,
+    ({ key }) =>
+      (isOwn(key[0]) || key[0] === sharedIdentity) && key[2] === group && key[4] === resource,
   )
-  if (what.of === 'collections') {
-    const collections = scopes
-      .flatMap((scope) => [...scope.collections.values()])
-      .map(({ address }) => address)
-      .filter((address) => isPartOf(what, address))
-    return { kind: 'evict', collections, objects: [], documents: [] }
-  }
-  const objects = scopes.flatMap(({ key, records }) =>
-    [...records.values()]
-      .filter(({ held }) => held.namespace === what.namespace)
-      .filter(({ held }) => what.name === undefined || held.name === what.name)
-      .map(({ held }) => [key, held.namespace, held.name] as const),
+  const [own, shared] = [
+    scopes.filter(({ key }) => isOwn(key[0])),
+    scopes.filter(({ key }) => !isOwn(key[0])),
+  ]
+  const collections = what.of === 'collections' ? own.flatMap((scope) => partsOf(what, scope)) : []
+  const objects = what.of === 'objects' ? own.flatMap((scope) => namedBy(what, scope)) : []
+  const withdrawn = shared.flatMap((scope) =>
+    (what.of === 'collections'
+      ? partsOf(what, scope).map(textInScope)
+      : namedBy(what, scope).map(([, namespace, name]) => nameKey({ namespace, name }))
+    )
+      .filter((to) => scope.holders(to)?.values().some(isOwn))
+      .map((to) => [scope.key, to, holders] as const),
   )
-  return { kind: 'evict', collections: [], objects, documents: [] }
+  return { kind: 'evict', collections, objects, documents: [], withdrawn }
 }
+
+const partsOf = (what: Withdrawal, { collections }: Scope): CollectionAddress[] =>
+  [...collections.values()].map(({ address }) => address).filter((each) => isPartOf(what, each))
+
+const namedBy = (what: Withdrawal, { key, records }: Scope): EvictRecord['objects'] =>
+  [...records.values()]
+    .filter(({ held }) => held.namespace === what.namespace)
+    .filter(({ held }) => what.name === undefined || held.name === what.name)
+    .map(({ held }) => [key, held.namespace, held.name] as const)
 
 /** Whether a list that is refused is a part of the collection, or all of it. */
 function isPartOf({ namespace, name }: Withdrawal, of: CollectionAddress): boolean {

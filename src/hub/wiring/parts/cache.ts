@@ -1,15 +1,13 @@
 import type { Logger } from 'pino'
 import { Broadcast } from '../../../base/broadcast.ts'
-import type { StartConfig } from '../../../config/hub-config.ts'
+import type { LiveConfig, StartConfig } from '../../../config/hub-config.ts'
 import type { HubMetrics } from '../../../metrics/metrics.ts'
 import { PodReferencesByVersion } from '../../boot/pod-references.ts'
-import type { AccessReviews } from '../../cache/shared/access-reviews.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
 import { checkFormer } from '../former-store.ts'
 import type { Health } from '../health.ts'
 import { neededBy } from '../needed.ts'
 import type { NodeKeys } from '../node-key.ts'
-import { accessReviewsOf } from '../shared-cachers.ts'
 import { storeOf } from '../store.ts'
 import type { CloudParts } from './cloud.ts'
 
@@ -20,12 +18,11 @@ interface Dependencies extends Pick<CloudParts, 'cloud' | 'cluster'> {
   readonly log: Logger
 }
 
-/** What is recorded, and who may read of it what callers share. */
+/** What is recorded. */
 export interface CacheParts extends AsyncDisposable {
   readonly store: LogStore
   /** Announced after each commit. */
   readonly committed: Broadcast
-  readonly access: AccessReviews
   /** What the node's pods refer to, which is never evicted. */
   readonly references: PodReferencesByVersion
 }
@@ -33,21 +30,22 @@ export interface CacheParts extends AsyncDisposable {
 /** Rejects where the store cannot be opened, or one of a former release would be lost offline. */
 export async function openCache(
   config: StartConfig,
+  live: () => LiveConfig,
   { cloud, cluster, keys, health, metrics, log }: Dependencies,
 ): Promise<CacheParts> {
   await using parts = new AsyncDisposableStack()
   const committed = new Broadcast()
-  const access = parts.use(accessReviewsOf(config, { metrics, log }))
   const references = new PodReferencesByVersion()
-  const needed = neededBy(config.nodeName, references, access, log)
+  const needed = neededBy(config.nodeName, references, log)
   const setFormerAside = await checkFormer(config.cachePath, { cluster, cloud, log })
-  const store = parts.use(await storeOf(config, { keys, metrics, health, log, committed, needed }))
+  const store = parts.use(
+    await storeOf(config, live, { keys, metrics, health, log, committed, needed }),
+  )
   setFormerAside()
   const open = parts.move()
   return {
     store,
     committed,
-    access,
     references,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

@@ -68,9 +68,8 @@ export async function openFilters(
 
 interface InputDependencies extends Omit<CloudParts, 'reconfigure' | keyof AsyncDisposable> {
   readonly live: () => LiveConfig
-  /** For the hub's own requests, and the same through the shared cachers. */
+  /** For the hub's own requests. */
   readonly dispatch: Handler<Exchange>
-  readonly sharing: Handler<Exchange>
   readonly filters: EnabledFilters
   readonly recorded: RecordedComponents
   readonly metrics: HubMetrics

@@ -152,7 +152,7 @@ function reportOf(
   const resource = qualifiedResource(gvr)
   const stored = storedStates(gvr, namespace, name, store)
   const head = { resource, namespace, name, stored }
-  const source = { store, overlays, isShown: () => true }
+  const source = { store, overlays, reach: 'everyone' } as const
   const record = mergedRecord({ gvr, namespace, name }, source)
   const found = typeof record === 'object' ? jsonOf(record, source) : undefined
   if (!found) return { ...head, shown: [] }

@@ -38,7 +38,7 @@ interface StatusParts {
   readonly serving: Pick<DynamicServingCredentials, 'current'>
   readonly renewalFaults: () => RenewalFaults
   readonly store: LogStore
-  /** All cachers, shared ones as well. */
+  /** All cachers. */
   readonly cachers: () => readonly Cacher[]
   readonly answers: AnswerCounts
   readonly watches: OpenWatches

@@ -117,7 +117,7 @@ void t.test('initial objects come first, then the bookmark at their end', async 
   const { log, next, wake } = reading({
     cursor: 1,
     from: at(20),
-    backfill: { batches, bookmarkAtEnd: true },
+    backfill: { batches },
   })
   t.equal(await next(), '3,7')
   t.equal(await next(), '5')

@@ -65,10 +65,10 @@ const cacherOf = (
       representation,
       store,
       upstream: { recorded, unrecorded: ({ signal }) => untilOver(signal) },
-      connectivity: {
+      connectivity: () => ({
         online: () => true,
         changed: () => new AbortController().signal,
-      },
+      }),
       bounds: { groups: 10, bytes: 1024 ** 2 },
       rank: 'rest',
       reflects: true,

@@ -32,6 +32,7 @@ const stored = (): StoredList => ({
 /** A store with one collection. */
 const storeOf = (): ObjectStore =>
   ({
+    ownerOf: (identity: string) => identity,
     version: () => '50',
     committedVersion: () => '50',
     confirmedAt: () => 0,

@@ -1,5 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t from 'tap'
 import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
@@ -10,14 +8,6 @@ import type { SeenRequest } from '../../src/sandbox/requests.ts'
 
 const isWatch = ({ query, path }: SeenRequest): boolean =>
   path === allServices && query.get('watch') === 'true'
-
-/** Of the hub itself, in its own name. */
-const isOwn = (request: SeenRequest): boolean =>
-  String(request.headers['user-agent']).startsWith('nodehub/')
-
-const isOwnWatch = (request: SeenRequest): boolean => isWatch(request) && isOwn(request)
-
-const verdicts = (result: string): string => `nodehub_access_reviews_total{result="${result}"}`
 
 let clusterIP = 10
 const add = (cloud: CloudServer, name: string, namespace = 'default'): void => {
@@ -38,7 +28,7 @@ const accounts = (cloud: CloudServer, hub: TestHub, ...names: readonly string[])
   names.map((name) => hub.as(name, { token: cloud.sandbox.token(name) }))
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`one upstream watch serves all clients that may read all: ${encoding}`, async (t) => {
+  void t.test(`one upstream watch serves all callers of a collection: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
     const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -51,19 +41,16 @@ for (const encoding of ['json', 'protobuf'] as const) {
     ]
     const watches: Watching[] = []
     for (const client of clients) watches.push(await informer(client))
-    t.equal(cloud.sandbox.watchCount(isWatch), 1)
-    t.equal(cloud.sandbox.watchCount(isOwnWatch), 1)
+    await cloud.sandbox.untilWatches(1, isWatch)
     add(cloud, 'b')
     cloud.sandbox.delete(services, 'a', 'default')
     for (const watch of watches) {
       t.strictSame(await told(watch, 2), ['ADDED default/b', 'DELETED default/a'])
     }
-    t.equal(await hub.metric('nodehub_cacher_watchers{shared="true"}'), 3)
-    t.equal(await hub.metric('nodehub_cacher_upstream_watches{shared="true"}'), 1)
-    t.ok((await hub.metric('nodehub_cacher_bytes{shared="true"}')) > 0, 'of the two events')
-    t.equal(await hub.metric(verdicts('allowed')), 3, 'one for each of them')
-    // The hub's own watch of its node.
-    await hub.reaches('nodehub_cacher_watchers{shared="false"}', 1)
+    // With the hub's own watch of its node.
+    await hub.reaches('nodehub_cacher_watchers', 4)
+    t.equal(await hub.metric('nodehub_cacher_upstream_watches'), 2)
+    t.ok((await hub.metric('nodehub_cacher_bytes')) > 0, 'of the two events')
   })
 }
 
@@ -75,7 +62,7 @@ void t.test('no event is lost or repeated, however the upstream watch is cut', a
   if (!coredns) throw new Error('nobody')
   const watches = [await informer(hub.as('kube-proxy')), await informer(coredns)]
   const cuts: (() => void | Promise<void>)[] = [
-    () => cloud.sandbox.endWatches(isOwnWatch),
+    () => cloud.sandbox.endWatches(isWatch),
     () => {
       using _reset = cloud.sandbox.faults.reset()
     },
@@ -117,8 +104,10 @@ void t.test('a caller that may not read all is answered by the API server alone'
   for (const query of ['', '?resourceVersion=0', `?resourceVersion=${version}`]) {
     t.equal((await guest.get(`${allServices}${query}`)).status, 403)
   }
+  // Nothing tells it more than to list.
+  const watch = await guest.watch(allServices, { resourceVersion: version })
+  t.match(await watch.next(), { type: 'ERROR', object: { code: 410 } })
   t.equal((await guest.watch(allServices, { resourceVersion: version })).status, 403)
-  t.ok((await hub.metric(verdicts('refused'))) > 0)
   const own = await guest.list('/api/v1/namespaces/default/services?resourceVersion=0')
   t.strictSame(own.names, ['default/a'])
   await cloud.unplug()
@@ -128,7 +117,7 @@ void t.test('a caller that may not read all is answered by the API server alone'
 })
 
 void t.test(
-  'a caller that may list all but not watch it, or the reverse, shares nothing',
+  'a caller that may list all but not watch it, or the reverse, is held to that',
   async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
@@ -147,25 +136,8 @@ void t.test(
     t.equal((await lister.watch(allServices, { resourceVersion: version })).status, 403)
     t.equal((await watcher.get(list)).status, 403)
     t.equal((await watcher.watch(allServices, { resourceVersion: version })).status, 200)
-    t.equal(
-      cloud.sandbox.watchCount((seen) => isWatch(seen) && !isOwn(seen)),
-      1,
-    )
   },
 )
-
-void t.test('where the hub itself may not read all, each client has its own watch', async (t) => {
-  const cloud = await startCloud(t)
-  add(cloud, 'a')
-  cloud.sandbox.authorize(
-    ({ user, resource }) => user.name !== 'system:anonymous' || resource !== 'services',
-  )
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  for (const client of accounts(cloud, hub, 'coredns', 'operator')) await informer(client)
-  t.equal(cloud.sandbox.watchCount(isWatch), 2)
-  t.equal(cloud.sandbox.watchCount(isOwn), 0)
-})
 
 void t.test(
   'a caller that was allowed to read all gets it offline, after a restart as well',
@@ -224,82 +196,6 @@ void t.test(
 )
 
 for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`selectors are applied as by the API server: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    add(cloud, 'a')
-    add(cloud, 'b', 'kube-system')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
-    await informer(hub.as('coredns', { encoding }))
-    const selectors = [
-      '&labelSelector=tier%3Dfront',
-      '&labelSelector=tier%21%3Dfront',
-      '&fieldSelector=spec.clusterIP%21%3DNone',
-      '&fieldSelector=metadata.namespace%3Dkube-system',
-    ]
-    const both = async (query: string): Promise<readonly [Watching, Watching]> => {
-      const through = await informer(hub.as('kube-proxy', { encoding }), query)
-      return [through, await informer(cloud.as('kube-proxy', { encoding }), query)]
-    }
-    const pairs: (readonly [Watching, Watching])[] = []
-    for (const selector of selectors) pairs.push(await both(selector))
-    t.equal(
-      cloud.sandbox.watchCount((request) => isWatch(request) && !isOwn(request)),
-      selectors.length,
-      'only those that did not go through the hub',
-    )
-    const relabel = (labels: Record<string, string>): void => {
-      const object = cloud.sandbox.get(services, 'a', 'default')
-      if (!object) throw new Error('it is gone')
-      cloud.sandbox.update(services, { ...object, metadata: { ...object.metadata, labels } })
-    }
-    relabel({ tier: 'front' })
-    relabel({ tier: 'front', more: 'yes' })
-    relabel({ tier: 'back' })
-    cloud.touch(services, 'b', 'kube-system')
-    cloud.sandbox.delete(services, 'a', 'default')
-    cloud.sandbox.delete(services, 'b', 'kube-system')
-    const expected = [3, 5, 6, 2]
-    for (const [index, [through, direct]] of pairs.entries()) {
-      const [heard, said] = [
-        await through.take(expected[index] ?? 0),
-        await direct.take(expected[index] ?? 0),
-      ]
-      t.strictSame(
-        heard.map(({ type, object }) => ({ type, object })),
-        said.map(({ type, object }) => ({ type, object })),
-        String(selectors[index]),
-      )
-    }
-  })
-}
-
-const narrow = '&fieldSelector=spec.clusterIP%21%3DNone'
-
-const isOwnList = (request: SeenRequest): boolean =>
-  isOwn(request) && request.path === allServices && request.query.get('watch') === null
-
-void t.test('a lone client that watches less than all is spared the rest', async (t) => {
-  const cloud = await startCloud(t, { bookmarkMs: 100 })
-  add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const kubelet = await informer(hub.as('kubelet'), narrow)
-  t.equal(cloud.sandbox.watchCount(isWatch), 1)
-  t.equal(cloud.sandbox.watchCount(isOwn), 0, 'its own watch')
-  const again = await informer(hub.as('kubelet'), narrow)
-  t.equal(cloud.sandbox.watchCount(isOwn), 0, 'its second watch is no other identity')
-  again.hangUp()
-  const proxy = await informer(hub.as('kube-proxy'), '&labelSelector=%21headless')
-  await cloud.sandbox.untilWatches(1, isOwnWatch)
-  t.equal(await hub.metric('nodehub_cacher_watchers{shared="true"}'), 1, 'its next one is shared')
-  add(cloud, 'b')
-  for (const watch of [kubelet, proxy]) {
-    t.match(await watch.nextChange(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
-  }
-})
-
-for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`a consistent WatchList is one of the API server: ${encoding}`, async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
@@ -326,116 +222,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test(
-  'state of any age comes from what is shared, the most recent from the cloud',
-  async (t) => {
-    const cloud = await startCloud(t)
-    add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
-    await informer(hub.as('coredns'))
-    const { version } = cloud.sandbox
-    const [operator] = accounts(cloud, hub, 'operator')
-    if (!operator) throw new Error('nobody')
-    await operator.get('/version')
-    const asked = async (ask: () => Promise<unknown>): Promise<boolean> => {
-      const before = cloud.sandbox.requests.filter(({ path }) => path === allServices).length
-      await ask()
-      return cloud.sandbox.requests.filter(({ path }) => path === allServices).length > before
-    }
-    const list = (query: string) => async () => {
-      const { names, resourceVersion } = await operator.list(`${allServices}${query}`)
-      t.strictSame([names, resourceVersion], [['default/a'], version])
-    }
-    t.equal(await asked(list('?resourceVersion=0&limit=500')), false)
-    t.equal(await asked(list(`?resourceVersion=${version}`)), false)
-    const notOlder = 'resourceVersionMatch=NotOlderThan'
-    t.equal(await asked(list(`?resourceVersion=${version}&${notOlder}`)), false)
-    t.equal(await asked(list('')), true)
-    t.equal(await asked(list('?limit=500')), true)
-    t.equal(await asked(list(`?resourceVersion=${version}&resourceVersionMatch=Exact`)), true)
-    t.equal(await asked(list(`?resourceVersion=${version}&limit=500`)), true, 'exactly that, too')
-    const watched = (query: Record<string, string>) => async () => {
-      const watch = await operator.watch(`${allServices}?allowWatchBookmarks=true`, query)
-      t.strictSame(await told(watch, 1), ['ADDED default/a'])
-      if (query['sendInitialEvents']) t.match(await watch.next(), { type: 'BOOKMARK' })
-    }
-    t.equal(await asked(watched({ resourceVersion: '0' })), false)
-    t.equal(await asked(watched({})), false)
-    const initial = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }
-    t.equal(await asked(watched({ ...initial, resourceVersion: version })), false)
-    t.equal(await asked(watched({ ...initial, resourceVersion: '0' })), false)
-    t.equal(await asked(watched(initial)), true)
-    cloud.addPods('newer')
-    const newer = { resourceVersion: cloud.sandbox.version }
-    const waits = await operator.watch(allServices, newer)
-    add(cloud, 'b')
-    t.strictSame(await told(waits, 1), ['ADDED default/b'], 'a later version is waited for')
-  },
-)
-
-void t.test(
-  'an expired version makes the hub list once, and its clients list at the hub',
-  async (t) => {
-    const cloud = await startCloud(t)
-    add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
-    const clients = [
-      hub.as('kube-proxy'),
-      ...accounts(cloud, hub, 'coredns', 'one', 'two', 'three'),
-    ]
-    const watches: Watching[] = []
-    for (const client of clients) watches.push(await informer(client))
-    const { version } = cloud.sandbox
-    await cloud.unplug()
-    await hub.offline()
-    add(cloud, 'b')
-    cloud.sandbox.delete(services, 'a', 'default')
-    cloud.sandbox.compact()
-    const before = cloud.sandbox.requests.length
-    await cloud.plug()
-    for (const watch of watches) t.equal(await watch.end(), 'ended')
-    // As a reflector does it: the watch from its version is refused by the API server, which makes
-    // it list not older than that.
-    for (const client of clients) {
-      const refused = await client.watch(allServices, { resourceVersion: version })
-      t.match(await refused.next(), { type: 'ERROR', object: { code: 410 } })
-      const { names } = await client.list(`${allServices}?resourceVersion=${version}`)
-      t.strictSame(names, ['default/b'])
-    }
-    const lists = cloud.sandbox.requests
-      .slice(before)
-      .filter(
-        ({ path, query }) => path === allServices && !query.has('watch') && !query.has('limit'),
-      )
-    t.strictSame(lists.map(isOwnList), [true])
-  },
-)
-
-void t.test('a restored cluster is listed anew, and its watchers come back', async (t) => {
-  const cloud = await startCloud(t, { firstVersion: 5000 })
-  add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const watch = await informer(hub.as('coredns'))
-  await cloud.unplug()
-  await hub.offline()
-  const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
-  add(restored, 'old')
-  await hub.online()
-  t.equal(await watch.end(), 'ended')
-  t.equal(
-    await hub.metric('nodehub_cacher_watchers_ended_total{shared="true",reason="expired"}'),
-    1,
-  )
-  const { names, resourceVersion } = await hub
-    .as('operator')
-    .list(`${allServices}?resourceVersion=0`)
-  t.strictSame([names, resourceVersion], [['default/old'], restored.sandbox.version])
-})
-
-void t.test('a caller that impersonates another shares nothing', async (t) => {
+void t.test('a caller that impersonates another is answered by the API server', async (t) => {
   const cloud = await startCloud(t)
   add(cloud, 'a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -449,7 +236,7 @@ void t.test('a caller that impersonates another shares nothing', async (t) => {
   t.equal((await seen).headers['impersonate-user'], 'other')
 })
 
-void t.test('filters apply to each client of a shared collection', async (t) => {
+void t.test('filters apply to each client of one copy', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
   await hub.online()
@@ -471,20 +258,7 @@ void t.test('filters apply to each client of a shared collection', async (t) => 
   )
 })
 
-void t.test('a hub that stops ends what it shares cleanly, and leaves no watch open', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const watch = await informer(hub.as('coredns'))
-  add(cloud, 'a')
-  await watch.take(1)
-  const over = watch.end()
-  await hub.stop()
-  t.equal(await over, 'ended')
-  await cloud.sandbox.untilWatches(0)
-})
-
-void t.test('a reload changes which collections are shared', async (t) => {
+void t.test('a reload changes of which collections one copy is kept', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
@@ -501,13 +275,14 @@ void t.test('a reload changes which collections are shared', async (t) => {
     poolScopeResources: [...poolScopeResources, configMaps],
   })
   for (const name of ['c', 'd']) await watched(name)
-  t.equal(cloud.sandbox.watchCount(), 3)
+  await cloud.sandbox.untilWatches(3)
   hub.hub.reconfigure(hub.config)
-  await cloud.sandbox.untilWatches(2)
+  for (const name of ['e', 'f']) await watched(name)
+  t.equal(cloud.sandbox.watchCount(), 5)
 })
 
 void t.test(
-  'an event of a shared watch is there offline, though its client had listed none before',
+  'an event of the one watch is there offline, though its client had listed none before',
   async (t) => {
     const cloud = await startCloud(t)
     const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -532,7 +307,7 @@ void t.test(
 )
 
 void t.test(
-  'F5: an object answered with 404 is not shown offline, though the shared watch missed its deletion',
+  'F5: an object answered with 404 is not shown offline, though the watch missed its deletion',
   async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'b')
@@ -629,34 +404,31 @@ void t.test('no get is answered as of a version that has not come', async (t) =>
   }
 })
 
-void t.test(
-  'a watch from any version gets the bookmark at its state’s end, shared or not',
-  async (t) => {
-    const cloud = await startCloud(t)
-    add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
-    const [operator] = accounts(cloud, hub, 'operator')
-    if (!operator) throw new Error('nobody')
-    for (const client of [hub.as('kube-proxy'), operator]) await informer(client)
-    for (const version of ['', '0']) {
-      const path = `${allServices}?allowWatchBookmarks=true&resourceVersion=${version}`
-      const [heard, said] = [await operator.watch(path), await cloud.as('direct').watch(path)]
-      const ofEach = async (watch: Watching): Promise<unknown[]> =>
-        (await watch.take(2)).map(({ type, object }) => [type, at(object, 'metadata')])
-      t.strictSame(await ofEach(heard), await ofEach(said))
-    }
-  },
-)
+void t.test('a watch from any version gets the bookmark at its state’s end', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const [operator] = accounts(cloud, hub, 'operator')
+  if (!operator) throw new Error('nobody')
+  for (const client of [hub.as('kube-proxy'), operator]) await informer(client)
+  for (const version of ['', '0']) {
+    const path = `${allServices}?allowWatchBookmarks=true&resourceVersion=${version}`
+    const [heard, said] = [await operator.watch(path), await cloud.as('direct').watch(path)]
+    const ofEach = async (watch: Watching): Promise<unknown[]> =>
+      (await watch.take(2)).map(({ type, object }) => [type, at(object, 'metadata')])
+    t.strictSame(await ofEach(heard), await ofEach(said))
+  }
+})
 
-void t.test('a shared record takes no client back behind its own answers', async (t) => {
+void t.test('one copy takes no client back behind its own answers', async (t) => {
   const cloud = await startCloud(t)
   add(cloud, 'a')
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
   const kubeProxy = hub.as('kube-proxy')
   for (const client of [kubeProxy, hub.as('coredns')]) await informer(client)
-  using _silent = cloud.sandbox.faults.freeze(isOwnWatch)
+  using _silent = cloud.sandbox.faults.freeze(isWatch)
   add(cloud, 'b')
   cloud.touch(services, 'a', 'default')
   const ofA = '/api/v1/namespaces/default/services/a'
@@ -682,55 +454,45 @@ void t.test('a shared record takes no client back behind its own answers', async
   t.strictSame(part.names, both, 'nor what was shown as a part of more')
 })
 
-void t.test(
-  'a shared record takes no client back behind a selection that an object left',
-  async (t) => {
-    const cloud = await startCloud(t)
-    add(cloud, 'a')
-    const label = (app: string): void => {
-      const stored = cloud.sandbox.get(services, 'a', 'default') as JsonObject & {
-        metadata: object
-      }
-      cloud.sandbox.update(services, {
-        ...stored,
-        metadata: { ...stored.metadata, labels: { app } },
-      })
+void t.test('one copy takes no client back behind a selection that an object left', async (t) => {
+  const cloud = await startCloud(t)
+  add(cloud, 'a')
+  const label = (app: string): void => {
+    const stored = cloud.sandbox.get(services, 'a', 'default') as JsonObject & {
+      metadata: object
     }
-    label('x')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
-    const kubeProxy = hub.as('kube-proxy')
-    for (const client of accounts(cloud, hub, 'coredns', 'other')) await informer(client)
-    const selected = async () =>
-      (await kubeProxy.list(`${allServices}?labelSelector=app%3Dx`)).names
-    t.strictSame(await selected(), ['default/a'])
-    using _silent = cloud.sandbox.faults.freeze(isOwnWatch)
-    label('y')
-    t.strictSame(await selected(), [])
-    await cloud.unplug()
-    await hub.offline()
-    t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/a')).status, 503)
-  },
-)
+    cloud.sandbox.update(services, {
+      ...stored,
+      metadata: { ...stored.metadata, labels: { app } },
+    })
+  }
+  label('x')
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  const kubeProxy = hub.as('kube-proxy')
+  for (const client of accounts(cloud, hub, 'coredns', 'other')) await informer(client)
+  const selected = async () => (await kubeProxy.list(`${allServices}?labelSelector=app%3Dx`)).names
+  t.strictSame(await selected(), ['default/a'])
+  using _silent = cloud.sandbox.faults.freeze(isWatch)
+  label('y')
+  t.strictSame(await selected(), [])
+  await cloud.unplug()
+  await hub.offline()
+  t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/a')).status, 503)
+})
 
 const ofApp = 'labelSelector=app'
 const isRoot = process.getuid?.() === 0
 
-for (const { what, component = 'kube-proxy', selector = ofApp, expected, skip = false } of [
-  { what: 'of an object that may have left a selection', expected: 503 },
-  {
-    what: 'of one that a selection by another name lacks',
-    selector: `${ofApp}&fieldSelector=metadata.name%3Db`,
-    expected: 200,
-  },
+for (const { what, component = 'kube-proxy', skip = false } of [
+  { what: 'though a selection lacks the object' },
   {
     what: 'for root at the node, who is shown what others have read',
     component: 'kubectl',
-    expected: 200,
     skip: isRoot ? false : 'only root is shown it',
   },
 ]) {
-  void t.test(`offline no older record replaces a shared one: ${what}`, { skip }, async (t) => {
+  void t.test(`offline the newest state is shown: ${what}`, { skip }, async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
     const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -745,35 +507,74 @@ for (const { what, component = 'kube-proxy', selector = ofApp, expected, skip = 
     const { version } = cloud.sandbox
     t.match(await watch?.next(), { type: 'MODIFIED' })
     cloud.sandbox.create(configMaps, { metadata: { name: 'later', namespace: 'default' } })
-    t.strictSame((await reader.list(`${allServices}?${selector}`)).names, [])
+    t.strictSame((await reader.list(`${allServices}?${ofApp}`)).names, [])
     await cloud.unplug()
     await hub.offline()
     const answer = await reader.get(ofA)
-    t.equal(answer.status, expected)
-    if (expected === 200) t.equal(at(objectOf(answer), 'metadata', 'resourceVersion'), version)
+    t.equal(at(objectOf(answer), 'metadata', 'resourceVersion'), version)
   })
 }
 
-void t.test('offline nothing is shared that the hub itself may not read', async (t) => {
-  const cloud = await startCloud(t)
-  add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const token = cloud.sandbox.token('operator')
-  await informer(hub.as('kube-proxy'))
-  await informer(hub.as('operator', { token }))
-  await cloud.unplug()
-  await hub.offline()
-  // Nothing is recorded for this program.
-  const listed = async (): Promise<number> =>
-    (await hub.as('operator', { token }).get(allServices)).status
-  t.equal(await listed(), 200)
-  await hub.stop()
-  const file = join(hub.config.rootDir, 'access.json')
-  const verdicts = JSON.parse(readFileSync(file, 'utf8')) as [string, { allowed: boolean }][]
-  for (const [who, verdict] of verdicts) if (who.includes('"node"')) verdict.allowed = false
-  writeFileSync(file, JSON.stringify(verdicts))
-  await hub.start()
-  await hub.offline()
-  t.equal(await listed(), 503)
-})
+void t.test(
+  'a caller has offline what an API server has given it, until it is refused',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const as = (name: string): (() => Client) => {
+      const token = cloud.sandbox.token(name)
+      return () => hub.as(name, { token })
+    }
+    const [robot, others] = [as('robot'), as('other')]
+    const one = '/api/v1/namespaces/default/services/a'
+    for (const client of [robot, others]) await client().get('/version')
+    const offline = async (): Promise<number[]> => {
+      await cloud.unplug()
+      await hub.offline()
+      const of = (client: Client) => [client.get(allServices), client.get(one)]
+      const answers = await Promise.all([...of(robot()), ...of(others())])
+      await cloud.plug()
+      await hub.online()
+      return answers.map(({ status }) => status)
+    }
+    await robot().list(allServices)
+    t.strictSame(await offline(), [200, 200, 503, 503])
+    t.equal((await others().get(one)).status, 200)
+    t.strictSame(await offline(), [200, 200, 503, 200])
+    await others().list(allServices)
+    t.strictSame(await offline(), [200, 200, 200, 200])
+    cloud.sandbox.authorize(
+      ({ user, resource }) => user.name !== 'other' || resource !== 'services',
+    )
+    for (const path of [allServices, one]) t.equal((await others().get(path)).status, 403)
+    t.strictSame(await offline(), [200, 200, 503, 503])
+    await hub.restart()
+    await hub.online()
+    t.strictSame(await offline(), [200, 200, 503, 503], 'nor after a restart')
+  },
+)
+
+void t.test(
+  'a watch that another’s upstream watch serves is allowed by the API server',
+  async (t) => {
+    const cloud = await startCloud(t)
+    add(cloud, 'a')
+    const hub = await startTestHub(t, { upstreams: [cloud] })
+    await hub.online()
+    const [other] = accounts(cloud, hub, 'other')
+    if (!other) throw new Error('nobody')
+    await informer(hub.as('kube-proxy'))
+    const allowed = await informer(other)
+    await cloud.sandbox.untilWatches(1, isWatch)
+    allowed.hangUp()
+    const { version } = cloud.sandbox
+    cloud.sandbox.authorize(
+      ({ user, resource, verb }) =>
+        user.name !== 'other' || resource !== 'services' || verb !== 'watch',
+    )
+    t.equal((await other.watch(allServices, { resourceVersion: version })).status, 403)
+    const initial = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }
+    t.equal((await other.watch(`${allServices}?allowWatchBookmarks=true`, initial)).status, 403)
+  },
+)
