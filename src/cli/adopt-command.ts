@@ -34,21 +34,21 @@ import { stopSignals } from './stop-signals.ts'
 
 /** The flags of `nodehub adopt`. */
 export const adoptFlags = {
-  apply: commandFlag({
+  'dry-run': commandFlag({
     type: boolean,
     default: false,
-    help: "Put the hub in yurthub's place. Without it, and without --rollback, the plan is printed and nothing changes.",
+    help: 'Change nothing, and print the plan.',
   }),
   rollback: commandFlag({
     type: boolean,
     default: false,
-    help: "Put yurthub back in the hub's place, with its former files: on an adopted node, and where --apply was interrupted.",
+    help: "Put yurthub back in the hub's place, with its former files: on an adopted node, and where an adoption was interrupted.",
   }),
   timeout: commandFlag({
     type: duration,
     default: 300_000,
     defaultShown: '5m',
-    help: 'How long the hub and the Node may take to be ready. After that --apply puts yurthub back.',
+    help: 'How long the hub and the Node may take to be ready. After that yurthub is put back.',
   }),
   'drop-flags': commandFlag({
     type: listOf(text('NAME')),
@@ -85,6 +85,11 @@ export const adoptFlags = {
     help: 'Where the kubelet looks for static pods.',
   }),
   'root-dir': nodePathFlags['root-dir'],
+  apply: commandFlag({
+    type: boolean,
+    default: false,
+    help: 'Without effect: in 0.2.0 adopt printed the plan without it.',
+  }),
   root: commandFlag({
     type: text('FOLDER'),
     default: '/',
@@ -108,16 +113,16 @@ function passed<T>(flag: CommandFlag<T>): CommandFlag<T> {
 
 /** Puts the hub in the place of a node's yurthub, and yurthub back. */
 export const adopt: Command = {
-  help: () => `Usage: nodehub adopt [--apply | --rollback] [FLAG...]
+  help: () => `Usage: nodehub adopt [--dry-run | --rollback] [FLAG...]
 
-Reads how this node starts its yurthub, and prints what the hub would be given in place of each flag
-and which files would change. With --apply the hub takes yurthub's place at the same ports. The
-kubelet goes on as it is, with its kubeconfig and its pods. If the hub is not ready in time, or the
-Node not Ready, yurthub is put back with its former files. docs/migrate-from-yurthub.md goes through
-it.
+Reads how this node starts its yurthub, and puts the hub in yurthub's place at the same ports, with
+what takes the place of each flag. The kubelet goes on as it is, with its kubeconfig and its pods.
+If the hub is not ready in time, or the Node not Ready, yurthub is put back with its former files.
+With --dry-run it prints what the hub would be given and which files would change.
+docs/migrate-from-yurthub.md goes through it.
 
-One command changes a node at a time. After an interruption at any point --apply goes on, and
---rollback goes back. At SIGTERM or Ctrl-C --apply puts yurthub back at once, and --rollback does
+One command changes a node at a time. After an interruption at any point adopt goes on, and
+--rollback goes back. At SIGTERM or Ctrl-C adopt puts yurthub back at once, and --rollback does
 without waiting any longer.
 
 Exit codes: 0, planned or done; 1, it could not, and says why; 2, not understood.
@@ -129,16 +134,17 @@ ${helpOfFlags(adoptFlags)}`,
     const wrong = [
       ...mistakes,
       ...strayWords(words),
-      ...(values.apply && values.rollback ? ['--apply and --rollback: give one of them'] : []),
+      ...(values['dry-run'] && values.rollback
+        ? ['--dry-run and --rollback: give one of them']
+        : []),
     ]
     if (wrong.length > 0) return refuse(terminal, 'adopt', wrong)
     using stop = stopSignals()
     try {
-      const change = values.apply ? '--apply' : values.rollback ? '--rollback' : undefined
-      using _lock =
-        change === undefined
-          ? undefined
-          : await lockNode(new NodeFiles(values.root), `nodehub adopt ${change}`)
+      const command = values.rollback ? 'nodehub adopt --rollback' : 'nodehub adopt'
+      using _lock = values['dry-run']
+        ? undefined
+        : await lockNode(new NodeFiles(values.root), command)
       return await adoptOrThrow(values, terminal, stop.signal)
     } catch (cause) {
       const reasons = cause instanceof CannotAdopt ? cause.reasons : [messageOf(cause)]
@@ -191,9 +197,9 @@ async function adopted(
   signal.throwIfAborted()
   printPlan(terminal, plan)
   for (const note of [...plan.notes, ...found.notes]) terminal.err(`note: ${note}\n`)
-  if (!values.apply) {
-    for (const obstacle of obstacles) terminal.err(`note: --apply would refuse: ${obstacle}\n`)
-    terminal.out('Nothing was changed: --apply does this.\n')
+  if (values['dry-run']) {
+    for (const obstacle of obstacles) terminal.err(`note: adopt would refuse: ${obstacle}\n`)
+    terminal.out('Nothing was changed: without --dry-run adopt does this.\n')
     return 0
   }
   if (obstacles.length > 0) throw new CannotAdopt(obstacles)

@@ -15,8 +15,8 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ],
   ],
   adopt: [
-    ['the plan for this node, which changes nothing', 'adopt'],
-    ["take yurthub's place", 'adopt --apply'],
+    ['the plan for this node, which changes nothing', 'adopt --dry-run'],
+    ["take yurthub's place", 'adopt'],
     ['give it back', 'adopt --rollback'],
   ],
   demo: [

@@ -218,7 +218,8 @@ async function adopted(run: Run): Promise<ExitCode> {
     const flags = {
       ...readFlags(adoptFlags, []).values,
       ...values,
-      apply: !values.uninstall,
+      'dry-run': false,
+      apply: false,
       rollback: values.uninstall,
       report: true,
     }

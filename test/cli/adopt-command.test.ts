@@ -13,10 +13,10 @@ t.setTimeout(240_000)
 
 const state = '/var/lib/nodehub'
 
-void t.test('without --apply the plan is printed, and nothing changes', async (t) => {
+void t.test('with --dry-run the plan is printed, and nothing changes', async (t) => {
   const { root, adopting } = await adoptable(t, ['--lb-mode=rr', '--enable-iptables=true'])
   const before = treeOf(root)
-  const { code, out, err } = await adopting('--image=hub:7')
+  const { code, out, err } = await adopting('--image=hub:7', '--dry-run')
   t.equal(code, 0)
   t.match(out, `yurthub: ${manifest}\nflags:\n  kept    --server-addr=https://`)
   t.match(out, '  changed --lb-mode=rr -> --lb-mode=round-robin\n')
@@ -32,7 +32,7 @@ void t.test('without --apply the plan is printed, and nothing changes', async (t
   t.match(out, '  leave   /var/lib/yurthub\n')
   t.match(out, '+++ /etc/kubernetes/manifests/nodehub.yaml\n+apiVersion: v1\n')
   t.match(out, '+      image: hub:7\n')
-  t.match(out, 'Nothing was changed: --apply does this.\n')
+  t.match(out, 'Nothing was changed: without --dry-run adopt does this.\n')
   t.notMatch(err, 'would refuse')
   t.strictSame(treeOf(root), before)
 })
@@ -41,11 +41,11 @@ void t.test('the hub takes yurthub’s place, and gives it back', async (t) => {
   const { root, node, adopting } = await adoptable(t)
   const before = treeOf(root, state)
   const identity = identityOf(root)
-  t.match(await adopting('--apply'), { code: 0, out: /place, and Node edge-1 is Ready/ })
+  t.match(await adopting(), { code: 0, out: /place, and Node edge-1 is Ready/ })
   t.ok(node.runsHub)
   t.notOk(node.runsYurthub)
   t.equal(node.started, 1, 'the hub is started once, when the ports are free')
-  t.match(await adopting('--apply'), { code: 1, err: /adopted already/ })
+  t.match(await adopting(), { code: 1, err: /adopted already/ })
   t.match(await run(leave, [`--root=${root}`]), { code: 1, err: /nodehub adopt --rollback/ })
   t.match(await adopting('--rollback'), { code: 0, out: /^yurthub is back/ })
   t.strictSame(treeOf(root, state), before)
@@ -54,11 +54,11 @@ void t.test('the hub takes yurthub’s place, and gives it back', async (t) => {
   t.match(await adopting('--rollback'), { code: 0, out: /nothing to roll back/ })
 })
 
-void t.test('adopt --apply restores yurthub', async (t) => {
+void t.test('adopt restores yurthub', async (t) => {
   await t.test('if the Node is not Ready', async (t) => {
     const { root, node, adopting, markReady } = await adoptable(t)
     const before = treeOf(root, state)
-    const running = adopting('--apply', '--timeout=15s')
+    const running = adopting('--timeout=15s')
     await until('the hub', () => node.runsHub)
     markReady('False')
     const { code, err, out } = await running
@@ -72,7 +72,7 @@ void t.test('adopt --apply restores yurthub', async (t) => {
     const { root, node, adopting } = await adoptable(t)
     const before = treeOf(root, state)
     node.renews = false
-    const { code, err } = await adopting('--apply', '--timeout=15s')
+    const { code, err } = await adopting('--timeout=15s')
     t.equal(code, 1)
     t.match(err, 'the kubelet does not renew the lease of edge-1 through the hub')
     t.strictSame(treeOf(root, state), before)
@@ -83,19 +83,19 @@ void t.test('a node that is offline or not Ready is not adopted', async (t) => {
   const { root, cloud, adopting, markReady } = await adoptable(t)
   const before = treeOf(root)
   markReady('False')
-  t.match(await adopting('--apply'), { code: 1, err: /not Ready now, .*\nNothing was changed/ })
+  t.match(await adopting(), { code: 1, err: /not Ready now, .*\nNothing was changed/ })
   await cloud.unplug()
-  t.match(await adopting('--apply'), { code: 1, err: /whether Node edge-1 is Ready is not known/ })
-  t.match(await adopting(), { code: 0, err: /note: --apply would refuse: whether Node/ })
+  t.match(await adopting(), { code: 1, err: /whether Node edge-1 is Ready is not known/ })
+  t.match(await adopting('--dry-run'), { code: 0, err: /note: adopt would refuse: whether Node/ })
   t.strictSame(treeOf(root), before)
 })
 
 void t.test('units are for systemd of this node', async (t) => {
   const { root, adopting } = await adoptable(t)
   t.match(await adopting('--apply', '--systemd'), { code: 1, err: /run this without --root/ })
-  t.match(await run(adopt, ['--apply', '--rollback', 'x', '--kubeconfig=/srv/k']), {
+  t.match(await run(adopt, ['--dry-run', '--rollback', 'x', '--kubeconfig=/srv/k']), {
     code: 2,
-    err: /--kubeconfig: .*\n.*"x" is not a flag\n.*--apply and --rollback: give one/,
+    err: /--kubeconfig: .*\n.*"x" is not a flag\n.*--dry-run and --rollback: give one/,
   })
   t.ok(fs.existsSync(join(root, manifest)))
 })

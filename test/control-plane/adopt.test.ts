@@ -79,7 +79,7 @@ async function adopts(
   const files = written()
 
   await t.test('the plan changes nothing', async (t) => {
-    const { code, out, err } = await node.run('adopt', `--image=${hubImage}`)
+    const { code, out, err } = await node.run('adopt', '--dry-run', `--image=${hubImage}`)
     t.equal(code, 0, err)
     t.match(out, `write   ${manifests}/nodehub.yaml`)
     t.strictSame(written(), files)
@@ -88,7 +88,6 @@ async function adopts(
   await t.test('a hub that does not start is rolled back', async (t) => {
     const { code, out, err } = await node.run(
       'adopt',
-      '--apply',
       '--image=localhost/nodehub:not-there',
       '--timeout=45s',
     )

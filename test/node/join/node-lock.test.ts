@@ -60,11 +60,11 @@ const refusal = async (root: string): Promise<string> => {
 
 void t.test('only one command changes a node at a time, others name it', async (t) => {
   const root = rootFolder(t)
-  const child = await holder(t, root, 'nodehub adopt --apply')
+  const child = await holder(t, root, 'nodehub adopt')
   t.match(
     await refusal(root),
     new RegExp(
-      `^nodehub adopt --apply is changing this node \\(process ${child.pid}, since 2.*Z\\): try again when it has ended; to have it end now, kill ${child.pid}$`,
+      `^nodehub adopt is changing this node \\(process ${child.pid}, since 2.*Z\\): try again when it has ended; to have it end now, kill ${child.pid}$`,
     ),
   )
   child.kill('SIGKILL')
@@ -128,7 +128,7 @@ void t.test('the lock refuses commands that change a node, not dry runs', async 
   using _held = await lockNode(new NodeFiles(root), 'nodehub install')
   const before = treeOf(root)
   for (const [command, ...flags] of [
-    [adopt, '--apply'],
+    [adopt],
     [adopt, '--rollback'],
     [joinCommand, ...joining],
     [leave],
@@ -138,6 +138,6 @@ void t.test('the lock refuses commands that change a node, not dry runs', async 
   }
   t.match(await run(joinCommand, root, ...joining, '--dry-run'), /^0 /)
   t.match(await run(leave, root, '--dry-run'), /^0 /)
-  t.match(await run(adopt, root), /^0 /)
+  t.match(await run(adopt, root, '--dry-run'), /^0 /)
   t.strictSame(treeOf(root), before)
 })
