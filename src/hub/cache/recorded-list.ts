@@ -131,11 +131,13 @@ export class RecordedList implements ListStream {
     if (meta.continue !== '') {
       if (this.#replacement) pages.put(this.#ownKey, meta.continue, this.#replacement)
     } else {
-      // Else nothing shows whether it is newer than what is stored.
-      if (resourceVersion(meta.resourceVersion) === undefined) await this.#drop()
-      else await this.#commit(meta.resourceVersion, gvk, extra)
       const { store, exchange, asOf, hooks } = this.#parts
-      await store.grant(exchange.identity, key, asOf).catch(hooks.onStoreFailure)
+      const isRefused = (): boolean => store.isWithdrawnSince(asOf, exchange.identity)
+      // Else nothing shows whether it is newer than what is stored.
+      const isComparable = resourceVersion(meta.resourceVersion) !== undefined
+      if (!isComparable || isRefused()) await this.#drop()
+      else await this.#commit(meta.resourceVersion, gvk, extra)
+      if (!isRefused()) await store.grant(exchange.identity, key).catch(hooks.onStoreFailure)
     }
     return this.#cut
   }

@@ -17,7 +17,7 @@ import type { Representation } from '../../api/request/representation.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
-import { StoreFailure, type ObjectStore } from '../store/store.ts'
+import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
 import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
@@ -177,10 +177,19 @@ export class Recorder {
     // The name of a created object is in its body, and in the answer.
     const owner = this.#asOwner(exchange, info)
     const key = { ...objectKey(owner, info, representation), name: info.name ?? name }
-    const put = this.#store.put(key, read.gvk, read.object)
-    const given = put.then(() => this.#store.grant(exchange.identity, key, asOf))
-    await this.#write('object', given)
+    await this.#write('object', this.#put(key, read, exchange, asOf))
     return { ...asItCame, kind: 'object', representation, ...read }
+  }
+
+  async #put(
+    key: ObjectKey,
+    { gvk, object }: Pick<ObjectReply, 'gvk' | 'object'>,
+    { identity }: Exchange,
+    asOf: number,
+  ): Promise<void> {
+    if (this.#store.isWithdrawnSince(asOf, identity)) return
+    await this.#store.put(key, gvk, object)
+    if (!this.#store.isWithdrawnSince(asOf, identity)) await this.#store.grant(identity, key)
   }
 
   /** An event of the node is kept beside the store. */

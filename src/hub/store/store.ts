@@ -213,11 +213,15 @@ export interface ObjectStore extends AsyncDisposable {
   /** How many rights have been withdrawn. */
   readonly withdrawals: number
   /**
-   * An API server has given the identity a collection or object that is stored for all: it may read
-   * it from now on, unless it was refused something after `asOf` withdrawals. Resolves when that is
-   * written.
+   * Whether the identity was refused something since there were `asOf` withdrawals: an answer from
+   * before may be one of those.
    */
-  grant(to: Identity, what: CollectionKey | ObjectKey, asOf: number): Promise<void>
+  isWithdrawnSince(asOf: number, identity: Identity): boolean
+  /**
+   * An API server has given the identity a collection or object that is stored for all: it may read
+   * it from now on. Resolves when that is written.
+   */
+  grant(to: Identity, what: CollectionKey | ObjectKey): Promise<void>
   /** Records an object. An older version than the stored one changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**

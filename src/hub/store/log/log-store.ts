@@ -54,7 +54,7 @@ import type { Collection, Scope } from './scope.ts'
 import { documentKey, type State } from './state.ts'
 import type { Upkeep } from './upkeep.ts'
 import { mayFollow, newest, newestVersionIn } from './versions.ts'
-import { withdrawnOf } from './withdrawn.ts'
+import { both, isEmpty, withdrawnOf } from './withdrawn.ts'
 import type { Composed, WritePath, Written } from './write-path.ts'
 
 /** A stored collection, measured. */
@@ -320,14 +320,16 @@ export class LogStore implements ObjectStore {
     return identity !== unprovenIdentity && this.#parts.isShared(gvr) ? sharedIdentity : identity
   }
 
-  async grant(holder: Identity, to: CollectionKey | ObjectKey, asOf: number): Promise<void> {
+  isWithdrawnSince(asOf: number, holder: Identity): boolean {
+    return [...this.#withdrawn].some(([of, at]) => at > asOf && holder.startsWith(of))
+  }
+
+  async grant(holder: Identity, to: CollectionKey | ObjectKey): Promise<void> {
     if (!this.#parts.isShared(to.gvr)) return
     const scope = this.#scopeKey(to.partition, to.gvr)
     const text = 'name' in to ? nameKey(to) : textInScope(addressOf(to))
     const holders = this.#parts.state.scope(scope)?.holders(text)
-    const isWithdrawn = (): boolean =>
-      [...this.#withdrawn].some(([of, at]) => at > asOf && holder.startsWith(of))
-    if (!holders || holders.has(holder) || isWithdrawn()) return
+    if (!holders || holders.has(holder)) return
     await this.#write({ kind: 'grant', scope, to: text, holder }, false)
   }
 
@@ -411,15 +413,18 @@ export class LogStore implements ObjectStore {
   }
 
   async withdraw(holders: string, what: Withdrawal | DocumentKey): Promise<void> {
-    const { state, progress } = this.#parts
+    const { state, progress, path } = this.#parts
     this.#withdrawn.set(holders, ++this.withdrawals)
-    const record = withdrawnOf(state, holders, what)
-    const { collections, objects, documents, withdrawn = [] } = record
-    if (collections.length + objects.length + documents.length + withdrawn.length === 0) return
-    for (const each of collections) progress.interrupt(each, 'its caller is refused it')
+    const known = withdrawnOf(state, holders, what)
+    for (const each of known.collections) progress.interrupt(each, 'its caller is refused it')
     // No caller is given it any more, whether the disk takes that or not.
-    state.apply(record, [])
-    await this.#write(record, true)
+    state.apply(known, [])
+    // What is being written for the caller is in the state when this is its turn.
+    const compose = (): Composed | undefined => {
+      const record = both(known, withdrawnOf(state, holders, what))
+      return isEmpty(record) ? undefined : { record }
+    }
+    await path.push({ compose, bytes: 0, alone: true, durable: true, applied: () => undefined })
   }
 
   async drop(): Promise<void> {

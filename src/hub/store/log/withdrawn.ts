@@ -43,6 +43,22 @@ export function withdrawnOf(
   return { kind: 'evict', collections, objects, documents: [], withdrawn }
 }
 
+export const both = (a: EvictRecord, b: EvictRecord): EvictRecord => ({
+  kind: 'evict',
+  collections: [...a.collections, ...b.collections],
+  objects: [...a.objects, ...b.objects],
+  documents: [...a.documents, ...b.documents],
+  withdrawn: [...(a.withdrawn ?? []), ...(b.withdrawn ?? [])],
+})
+
+export const isEmpty = ({
+  collections,
+  objects,
+  documents,
+  withdrawn = [],
+}: EvictRecord): boolean =>
+  [collections, objects, documents, withdrawn].every(({ length }) => length === 0)
+
 const partsOf = (what: Withdrawal, { collections }: Scope): CollectionAddress[] =>
   [...collections.values()].map(({ address }) => address).filter((each) => isPartOf(what, each))
 

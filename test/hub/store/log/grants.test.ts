@@ -44,7 +44,7 @@ void t.test('what one caller has read is kept once, and shown to whom it was giv
     t.equal(found(store, reader, 'a'), undefined)
   }
   t.equal(store.committedVersion(as(sharedIdentity)), '7')
-  await store.grant(guest, as(guest), store.withdrawals)
+  await store.grant(guest, as(guest))
   t.equal(store.version(as(guest)), '7')
   t.equal(found(store, guest, 'a'), '7')
   t.equal(found(store, guest, 'none'), 'absent')
@@ -58,7 +58,7 @@ void t.test('what one caller has read is kept once, and shown to whom it was giv
 void t.test('an object is shown to whom it was given, in its newest state', async (t) => {
   await using store = await open(t.testdir(), everyone)
   await store.put(named(guest, 'a'), pod, object('a', 3))
-  await store.grant(guest, named(guest, 'a'), store.withdrawals)
+  await store.grant(guest, named(guest, 'a'))
   await list(store, as(nodeIdentity), '7', 'a', 'b')
   t.equal(found(store, guest, 'a'), '7')
   t.equal(found(store, guest, 'b'), undefined)
@@ -70,7 +70,7 @@ void t.test('of a selection only its own states are shown', async (t) => {
   await using store = await open(t.testdir(), everyone)
   const part = { labelSelector: 'app=a' }
   await list(store, as(guest, part), '5', 'a')
-  await store.grant(guest, as(guest, part), store.withdrawals)
+  await store.grant(guest, as(guest, part))
   await list(store, as(nodeIdentity), '7', 'a', 'b')
   t.equal(found(store, guest, 'a'), '5')
   t.equal(found(store, guest, 'b'), undefined)
@@ -86,8 +86,8 @@ void t.test('a grant outlasts the process, and ends when it is withdrawn', async
     await list(store, as(nodeIdentity), '7', 'a')
     await store.put(named(guest, 'one'), pod, object('one', 9))
     for (const each of [guest, other]) {
-      await store.grant(each, as(each), store.withdrawals)
-      await store.grant(each, named(each, 'one'), store.withdrawals)
+      await store.grant(each, as(each))
+      await store.grant(each, named(each, 'one'))
     }
   }
   {
@@ -98,10 +98,26 @@ void t.test('a grant outlasts the process, and ends when it is withdrawn', async
     await store.withdraw(guest, { of: 'collections', gvr, namespace: '' })
     t.strictSame(readers(store), [undefined, '9', '7', '9'])
     await store.withdraw(guest, { of: 'objects', gvr, namespace: 'default', name: 'one' })
-    await store.grant(guest, as(guest), before)
-    t.strictSame(readers(store), [undefined, undefined, '7', '9'], 'nor by an answer from before')
-    await store.grant(other, as(other), before)
+    t.strictSame(readers(store), [undefined, undefined, '7', '9'])
+    t.ok(store.isWithdrawnSince(before, guest))
+    t.notOk(store.isWithdrawnSince(before, other))
+    t.notOk(store.isWithdrawnSince(store.withdrawals, guest))
   }
   await using store = await open(directory, everyone)
   t.strictSame(readers(store), [undefined, undefined, '7', '9'])
+})
+
+void t.test('what is being written when it is withdrawn is withdrawn, too', async (t) => {
+  const directory = t.testdir({ all: {}, own: {} })
+  await using store = await open(`${directory}/all`, everyone)
+  await using own = await open(`${directory}/own`)
+  await list(store, as(nodeIdentity), '7', 'a')
+  const what = { of: 'collections', gvr: as(guest).gvr, namespace: '' } as const
+  const granted = store.grant(guest, as(guest))
+  await Promise.all([granted, store.withdraw(guest, what)])
+  t.equal(store.version(as(guest)), undefined)
+  const listed = list(own, as(guest), '7', 'a')
+  await new Promise<void>((resolve) => void setImmediate(resolve))
+  await Promise.all([listed, own.withdraw(guest, what)])
+  t.equal(own.version(as(guest)), undefined)
 })
