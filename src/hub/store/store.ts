@@ -227,10 +227,9 @@ export interface ObjectStore extends AsyncDisposable {
   /**
    * An API server has answered that the object does not exist: removes its record, and `get`
    * ignores its states in collections until a put, an event or a changed list brings the object
-   * again. Lists stay as the API server sent them at their version. With `below`, a watch has shown
-   * at that version that the object was gone, or had left a selection: only states before it go.
+   * again. Lists stay as the API server sent them at their version.
    */
-  forget(key: ObjectKey, below?: ResourceVersion): Promise<void>
+  forget(key: ObjectKey): Promise<void>
   /**
    * Begins an atomic replace. An object that the new list lacks loses its own record too, unless
    * that is newer than the list. Under a selector the object may only no longer match: it is

@@ -40,13 +40,7 @@ import type { BodyMark } from './body.ts'
 import type { ReportFault } from './faults.ts'
 import { markOf, type Held } from './held.ts'
 import type { DiskWork, LogWriter } from './log-writer.ts'
-import {
-  confirmationOf,
-  currentState,
-  newestState,
-  objectStates,
-  withoutOutdated,
-} from './object-states.ts'
+import { confirmationOf, currentState, newestState, objectStates } from './object-states.ts'
 import { isRecent } from './recent.ts'
 import type { LogRecord } from './record.ts'
 import { StagedReplacement, type ListsInProgress } from './replacement.ts'
@@ -187,9 +181,7 @@ export class LogStore implements ObjectStore {
     if (typeof found !== 'object') return found
     const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
     if (!object) return undefined
-    const { confirmedVersion } = confirmationOf(withoutOutdated(states), found)
-    const { confirmedAt } = confirmationOf(states, found)
-    return { gvk: found.gvk, object, confirmedVersion, confirmedAt }
+    return { gvk: found.gvk, object, ...confirmationOf(states, found) }
   }
 
   list(key: CollectionKey): StoredList | undefined {
@@ -339,14 +331,14 @@ export class LogStore implements ObjectStore {
     await this.#put(key, gvk, object)
   }
 
-  async forget(key: ObjectKey, below: ResourceVersion | '' = ''): Promise<void> {
+  async forget(key: ObjectKey): Promise<void> {
     const { partition, gvr, namespace, name } = key
-    if (this.#putting === 0 && !this.#mayForget(key, below)) return
+    if (this.#putting === 0 && !this.#mayForget(key)) return
     this.#forgetting += 1
     try {
       const scope = this.#scopeKey(partition, gvr)
-      const record = { kind: 'forget', scope, object: [namespace, name], below } as const
-      await this.#write(record, below === '')
+      const record = { kind: 'forget', scope, object: [namespace, name] } as const
+      await this.#write(record, true)
     } finally {
       this.#forgetting -= 1
     }
@@ -503,7 +495,7 @@ export class LogStore implements ObjectStore {
   /** Whether a put changes nothing: the record is of this state, or something newer is stored. */
   #hasRecorded(scope: Scope, object: ApiObject): boolean {
     const states = objectStates(scope, object)
-    const known = newestState(states.forgotten ? withoutOutdated(states) : states)
+    const known = newestState(states)
     if (!known || object.resourceVersion === '') return false
     if (!mayFollow(object.resourceVersion, known.held.version)) return true
     const record = states.record?.held
@@ -515,15 +507,11 @@ export class LogStore implements ObjectStore {
   }
 
   /** Whether there is anything that it could remove. */
-  #mayForget(key: ObjectKey, below: ResourceVersion | ''): boolean {
-    if (below !== '') {
-      const stored = this.get(key)
-      return typeof stored === 'object' && isNewer(below, stored.confirmedVersion)
-    }
+  #mayForget(key: ObjectKey): boolean {
     const scope = this.#parts.state.scope(this.#scopeKey(key.partition, key.gvr))
     const name = nameKey(key)
     if (!scope) return false
-    return scope.records.has(name) || scope.tombstones.has(name) || scope.holds(name)
+    return scope.records.has(name) || scope.membersOf(name).length > 0
   }
 
   /** Whether bookmarks only confirm a collection at its version, which was recorded recently. */

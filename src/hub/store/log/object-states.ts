@@ -24,10 +24,6 @@ interface Membership {
 /** All stored versions of one object. */
 export interface ObjectStates {
   readonly record: ObjectState | undefined
-  /** An API server has contradicted the collections since: only the object's record counts. */
-  readonly forgotten: boolean
-  /** States older than this version are out of date; '' for none. */
-  readonly below: string
   readonly memberships: readonly Membership[]
 }
 
@@ -49,9 +45,10 @@ export function objectStates(
     own?.holders.has(holder) ||
     scope.collections.values().some((each) => isGiven(each) && covers(each.address, named))
   const record = isGivenAny ? own : undefined
-  const tombstone = scope.tombstones.get(key)
   const memberships: Membership[] = []
-  for (const collection of scope.collections.values()) {
+  // Of an object with a tombstone only the record counts.
+  const counted = scope.tombstones.has(key) ? [] : scope.collections.values()
+  for (const collection of counted) {
     const { address, version, gvk, members, seenAt } = collection
     const held = members.get(key)
     if (!held && !covers(address, named)) continue
@@ -74,8 +71,6 @@ export function objectStates(
       confirmedVersion: record.held.version,
       confirmedAt: record.confirmedAt,
     },
-    forgotten: tombstone === '',
-    below: tombstone ?? '',
     memberships,
   }
 }
@@ -114,34 +109,15 @@ function isBefore(candidate: ObjectState, other: ObjectState | undefined): boole
   return !isNewer(b.version, a.version) && a.body.serial > b.body.serial
 }
 
-/** Without the states that are out of date. */
-export function withoutOutdated(states: ObjectStates): ObjectStates {
-  const { record, memberships, below } = states
-  if (states.forgotten)
-    return { ...states, memberships: memberships.filter(({ member }) => !member) }
-  if (below === '') return states
-  const isCurrent = (candidate: ObjectState | undefined): boolean =>
-    candidate !== undefined && !isNewer(below, candidate.held.version)
-  return {
-    ...states,
-    record: isCurrent(record) ? record : undefined,
-    memberships: memberships.filter(({ member }) => isCurrent(member)),
-  }
-}
-
 /**
  * The state to answer with: the newest one, unless something later contradicts it. 'absent': a
  * collection that would have the object does not, at a newer version.
  */
 export function currentState(states: ObjectStates): ObjectState | 'absent' | undefined {
-  const { below, forgotten, record } = states
-  if (forgotten && record) return record
-  const valid = withoutOutdated(states)
-  const newest = newestState(valid)
-  const confirmed = newest && confirmationOf(valid, newest).confirmedVersion
+  const newest = newestState(states)
+  const confirmed = newest && confirmationOf(states, newest).confirmedVersion
   const isDenied = states.memberships.some(
-    ({ member, version }) =>
-      !member && (confirmed === undefined ? !isNewer(below, version) : isNewer(version, confirmed)),
+    ({ member, version }) => !member && (confirmed === undefined || isNewer(version, confirmed)),
   )
   return isDenied ? 'absent' : newest
 }

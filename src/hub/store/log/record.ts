@@ -58,12 +58,11 @@ export interface PutRecord {
   readonly bodies: readonly BodyMark[]
 }
 
-/** As `ObjectStore.forget`; `below` is '' for all versions. */
+/** As `ObjectStore.forget`. */
 export interface ForgetRecord {
   readonly kind: 'forget'
   readonly scope: ScopeKey
   readonly object: NamePair
-  readonly below: string
 }
 
 export interface DocumentRecord {
@@ -123,7 +122,7 @@ export interface CollectionSnapshot {
 export interface ScopeRecord {
   readonly kind: 'scope'
   readonly scope: ScopeKey
-  readonly tombstones: readonly (readonly [key: string, below: string])[]
+  readonly tombstones: readonly string[]
   readonly records: readonly (readonly [
     HeldMark,
     GVK,

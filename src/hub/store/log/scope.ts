@@ -71,8 +71,8 @@ export class Scope {
   /** By their text in the scope. */
   readonly collections = new Map<string, Collection>()
   readonly records = new Map<string, ObjectRecord>()
-  /** Objects of which states in collections are out of date: all (''), or before a version. */
-  readonly tombstones = new Map<string, string>()
+  /** Objects of which the states in collections are out of date. */
+  readonly tombstones = new Set<string>()
   #recordBytes = 0
 
   constructor(key: ScopeKey) {
@@ -112,9 +112,8 @@ export class Scope {
     return this.collections.get(to)?.holders ?? this.records.get(to)?.holders
   }
 
-  /** Whether a collection has the object. */
-  holds(key: string): boolean {
-    for (const { members } of this.collections.values()) if (members.has(key)) return true
-    return false
+  /** What collections hold of the object. */
+  membersOf(key: string): Held[] {
+    return [...this.collections.values()].flatMap(({ members }) => members.get(key) ?? [])
   }
 }

@@ -51,7 +51,7 @@ export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
     if (!body) throw new RangeError('a snapshot refers to a body that it does not have')
     return heldOf([namespace, name, uid, version], body)
   }
-  for (const [key, below] of of.tombstones) scope.tombstones.set(key, below)
+  for (const key of of.tombstones) scope.tombstones.add(key)
   for (const [mark, gvk, confirmedAt, holders = []] of of.records) {
     scope.setRecord({ held: held(mark), gvk, confirmedAt })
     for (const holder of holders) scope.records.get(nameKey(held(mark)))?.holders.add(holder)

@@ -15,7 +15,7 @@ import { Collection, entryBytes, Scope } from './scope.ts'
 import { isSealed } from './seal.ts'
 import { restoreScope } from './snapshot.ts'
 import * as tombstones from './tombstones.ts'
-import { isAtLeast, isPast, mayFollow, newest, nextVersion } from './versions.ts'
+import { isAtLeast, isPast, mayFollow, newest } from './versions.ts'
 
 export const documentKey = (of: records.DocumentMark): string => JSON.stringify(of)
 
@@ -170,14 +170,14 @@ export class State {
       collection.remove(key)
       removeRecord(scope, key, version)
       if (member && isSelective(address) && isAtLeast(version, member.version))
-        tombstones.unselect(scope, key, nextVersion(member.version))
+        tombstones.unselect(scope, key, (held) => isAtLeast(member.version, held.version))
       tombstones.unhold(scope, key)
     }
     for (const [at, mark] of of.objects.entries()) {
       const body = bodies[at]
       if (body) collection.set(heldOf(mark, body))
     }
-    tombstones.listed(scope, collection, version)
+    tombstones.listed(scope, collection)
     collection.gvk = of.gvk
     if (of.removed.length + of.objects.length > 0 || collection.changedAt === '')
       collection.changedAt = version
@@ -196,7 +196,6 @@ export class State {
     const record = scope.records.get(key)
     if (!record || isChange(held, record.held)) {
       scope.setRecord({ held, gvk: of.gvk, confirmedAt: of.confirmedAt })
-      if (scope.tombstones.get(key) !== '') tombstones.confirm(scope, key, held.version)
     } else if (mayFollow(held.version, record.held.version)) record.confirmedAt = of.confirmedAt
   }
 
@@ -204,17 +203,12 @@ export class State {
    * Members stay: the list is still what an API server sent at its version. A tombstone keeps them
    * from being found by name.
    */
-  #forget({ scope: of, object: [namespace, name], below }: records.ForgetRecord): void {
+  #forget({ scope: of, object: [namespace, name] }: records.ForgetRecord): void {
     const scope = this.scope(of)
     if (!scope) return
     const key = nameKey({ namespace, name })
-    if (below === '') {
-      scope.removeRecord(key)
-      tombstones.contradict(scope, key)
-    } else {
-      removeOlderRecord(scope, key, below)
-      tombstones.unselect(scope, key, below)
-    }
+    scope.removeRecord(key)
+    tombstones.contradict(scope, key)
   }
 
   /** What refers to the body of an object. */
@@ -248,7 +242,7 @@ export class State {
       this.scope(scope)?.removeRecord(nameKey({ namespace, name }))
     this.#dropDocuments(documents.map(documentKey))
     for (const [text, scope] of this.scopes) {
-      tombstones.prune(scope)
+      for (const key of scope.tombstones) tombstones.unhold(scope, key)
       if (scope.collections.size + scope.records.size === 0) this.scopes.delete(text)
     }
   }
@@ -274,7 +268,7 @@ function deleted(
   if (isSelective(address)) {
     // A record of this version is of the state that the selector no longer matches.
     removeOlderRecord(scope, key, version)
-    tombstones.unselect(scope, key, version)
+    tombstones.unselect(scope, key, (held) => isNewer(version, held.version))
   } else removeRecord(scope, key, version)
   tombstones.unhold(scope, key)
 }
@@ -289,7 +283,7 @@ function changed(
   const key = nameKey(held)
   const record = scope.records.get(key)
   const joins = into !== undefined && (!member || isChange(held, member))
-  if (joins || member?.version === held.version) tombstones.confirm(scope, key, held.version)
+  if (joins || member?.version === held.version) scope.tombstones.delete(key)
   if (joins) into.set(held)
   // The kind stays.
   if (record && isChange(held, record.held))

@@ -30,10 +30,6 @@ export function isPast(version: string, at: string): boolean {
 export const newest = (stored: string, next: string): string =>
   next !== '' && next !== '0' && mayFollow(next, stored) ? next : stored
 
-/** The next version, for comparisons only; '' where it does not compare. */
-export const nextVersion = (version: string): string =>
-  resourceVersion(version) === undefined ? '' : String(BigInt(version) + 1n)
-
 /** The newest version of the events; '' for none. */
 export function newestVersionIn(events: readonly WatchEvent[]): string {
   let version = ''
