@@ -73,18 +73,19 @@ export const lists: readonly DocumentList[] = [
   },
 ]
 
-/** Flag, default, meaning. */
+/** Flag, default, meaning; none of those that are only accepted. */
 const flagLines = (table: OptionTable): string[] =>
-  Object.entries(table).map(([name, option]) => {
-    const usual = defaultOf(option)
-    const shown = usual === '' ? '' : ` (${inText(usual)})`
-    return `- \`--${name}\`${shown}: ${inText(option.help)}${option.live ? liveMark : ''}${inText(notYet(option))}`
-  })
+  Object.entries(table)
+    .filter(([, { group }]) => !isAcceptedOnly(group))
+    .map(([name, option]) => {
+      const usual = defaultOf(option)
+      const shown = usual === '' ? '' : ` (${inText(usual)})`
+      return `- \`--${name}\`${shown}: ${inText(option.help)}${option.live ? liveMark : ''}${inText(notYet(option))}`
+    })
 
-/** Those of the command, by their groups; none of those that are only accepted. */
+/** Those of the command, by their groups. */
 const groupedFlags = (table: OptionTable): string[] =>
   groups
-    .filter((group) => !isAcceptedOnly(group))
     .map((group) => ({
       group,
       lines: flagLines(

@@ -201,7 +201,7 @@ void t.test(
       t.ok(lines.length > 3)
       for (const { line } of lines) {
         const isFunction = line.startsWith('nodehub()')
-        const here = line.replaceAll('docker.io/library/nodehub:0.3.0', hubImage)
+        const here = line.replaceAll('registry.example.com/nodehub:0.3.0', hubImage)
         const { code, out, err } = shell(
           `${before}\nset -eo pipefail\n${here}\n${isFunction ? 'nodehub version' : ''}`,
         )
