@@ -1,4 +1,3 @@
-import { mapBatches } from '../../base/batches.ts'
 import { objectKind } from '../../api/codec/list.ts'
 import { selectionOf, type Selection } from '../../api/codec/selection.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
@@ -85,7 +84,10 @@ export function storedList(
   const gvk = objectKind(stored.gvk)
   const selected = (object: ApiObject): boolean =>
     selection.selects(gvk, representation.encoding, object)
-  return { ...stored, batches: mapBatches(stored.batches, (objects) => objects.filter(selected)) }
+  return {
+    ...stored,
+    batches: Iterator.from(stored.batches).map((objects) => objects.filter(selected)),
+  }
 }
 
 /** The newest version of the stored collections that would hold the requested object. */

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache'
 import { onAbort } from '../../base/abort.ts'
-import { mapBatches } from '../../base/batches.ts'
 import { withMembers, type MemberChange } from '../../api/codec/members.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
@@ -86,7 +85,7 @@ export class StatusOverlays {
       const { namespace, name } = object
       return this.show({ ...of, namespace, name }, representation, { gvk, object })
     }
-    return { ...stored, batches: mapBatches(stored.batches, (batch) => batch.map(show)) }
+    return { ...stored, batches: Iterator.from(stored.batches).map((batch) => batch.map(show)) }
   }
 
   /** The writer reads these objects without overlays: its next patches apply to those. */

@@ -34,7 +34,7 @@ import {
   type CollectionAddress,
   type ScopeKey,
 } from './address.ts'
-import { Batches } from './batches.ts'
+import { inBatches } from './batches.ts'
 import type { Bodies } from './bodies.ts'
 import type { BodyMark } from './body.ts'
 import type { ReportFault } from './faults.ts'
@@ -191,7 +191,7 @@ export class LogStore implements ObjectStore {
     const { changedAt, listedAt } = collection
     const members = [...collection.members.values()].toSorted(byName)
     const { scope } = collection.address
-    const batches = new Batches(members, sizeOf, (batch) => {
+    const batches = inBatches(members, sizeOf, (batch) => {
       const objects = this.#parts.bodies.read(scope, batch).filter((each) => each !== undefined)
       if (objects.length < batch.length) throw new StoreFailure('an object of the list is damaged')
       return objects
