@@ -25,7 +25,7 @@ const usage = `Usage: npm run bench -- [OPTION...]
 
        npm run bench -- churn [--minutes N]
        npm run bench -- cluster [--nodes N] [--pools N] [--qps N]
-       npm run bench -- planted: three faults in the hub, each of which --baseline has to find
+       npm run bench -- planted: four faults in the hub, each of which --baseline has to find
        npm run bench -- host-network --help: what becomes of pods on a host-network pool
 
 Rows: ${scenarios.map(({ name }) => name).join(', ')}

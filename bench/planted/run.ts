@@ -1,4 +1,4 @@
-// npm run bench -- planted: whether --baseline finds three faults that are put into the hub. It is
+// npm run bench -- planted: whether --baseline finds four faults that are put into the hub. It is
 // run from its sources, once as it is and once with each of them.
 import { join } from 'node:path'
 import { checkout } from '../build.ts'
@@ -11,6 +11,7 @@ import { bench } from '../whole-run.ts'
 /** Each fault, and the figure that has to get worse. */
 const faults = [
   { file: 'busy-loop', what: '2 ms of work a request', row: 'get-recorded', key: 'cpu' },
+  { file: 'garbage', what: '20 KB of garbage a request', row: 'allocated', key: 'passed' },
   { file: 'leak', what: '1 KB left behind a request', row: 'kept', key: 'recorded' },
   { file: 'doubled-write', what: 'each commit written twice', row: 'disk', key: 'bytes' },
 ] as const

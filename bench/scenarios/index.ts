@@ -1,3 +1,4 @@
+import { allocated } from './allocated.ts'
 import { bigList } from './big-list.ts'
 import { crowd } from './crowd.ts'
 import { fanOutRows } from './fan-out.ts'
@@ -37,6 +38,7 @@ export const rowsOf = (sizes: Sizes): readonly Scenario[] => [
   tlsGet,
   tlsList,
   kept,
+  allocated,
   disk,
   slowDisk,
   bigList(sizes.bigList),

@@ -6,19 +6,9 @@ import { isHub } from '../peers/peer.ts'
 import { json, passed, recorded } from './callers.ts'
 import { warmSeconds, type Scenario } from './scenario.ts'
 
-/** Besides the body, which lies outside of JavaScript's heap. */
-const allocatedKilobytes = 15
-
 const metrics: readonly Metric[] = [
   { key: 'recorded', title: 'B/GET recorded', digits: 0, aims: [{ most: 100 }] },
   { key: 'passed', title: 'B/GET passed on', digits: 0, aims: [{ most: 100 }] },
-  { key: 'allocatedRecorded', title: 'allocated KB/GET recorded', digits: 1 },
-  {
-    key: 'allocatedPassed',
-    title: 'allocated KB/GET passed on',
-    digits: 1,
-    aims: [{ most: allocatedKilobytes }],
-  },
 ]
 
 const connections = 16
@@ -26,13 +16,10 @@ const connections = 16
 /** What is held moves by a megabyte or so with what is under way: one look would say little. */
 const parts = 6
 
-/**
- * What is still held of each request when all garbage is collected: a leak, however small. And what
- * each has allocated on the heap meanwhile.
- */
+/** What is still held of each request when all garbage is collected: a leak, however small. */
 export const kept: Scenario = {
   name: 'kept',
-  title: 'bytes that the hub still holds of each GET, after a collection of garbage, and allocates',
+  title: 'bytes that the hub still holds of each GET, after a collection of garbage',
   needs: 'online',
   metrics,
   takes: isHub,
@@ -48,7 +35,6 @@ export const kept: Scenario = {
       const job = { target, headers, paths: pods, bytes, slack: 0, connections }
       await load.run('read', { ...job, seconds: warmSeconds(setting) })
       const points = [{ size: 0, value: await held.bytes() }]
-      const before = await held.allocated()
       const failures: ReadResult['failures'][] = []
       let answers = 0
       for (let part = 0; part < parts; part += 1) {
@@ -56,18 +42,12 @@ export const kept: Scenario = {
         failures.push(result.failures)
         points.push({ size: (answers += result.answers), value: await held.bytes() })
       }
-      const allocated = ((await held.allocated()) - before) / answers / 1024
-      return { failures: sumOf(failures), each: steadySlope(points), allocated }
+      return { failures: sumOf(failures), each: steadySlope(points) }
     }
     const own = await keptOf(recorded)
     const others = await keptOf(passed)
     return {
-      figures: {
-        recorded: own.each,
-        passed: others.each,
-        allocatedRecorded: own.allocated,
-        allocatedPassed: others.allocated,
-      },
+      figures: { recorded: own.each, passed: others.each },
       failures: sumOf([own.failures, others.failures]),
       loadShare: 0,
     }
