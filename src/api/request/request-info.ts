@@ -67,35 +67,33 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
   const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))
-  const nonResource = (): NonResourceRequest => ({
-    isResource: false,
-    path,
-    verb: method.toLowerCase(),
-    query,
-  })
-  const ambiguous = (): NonResourceRequest => ({ ...nonResource(), ambiguous: true })
   const segments = split(path)
-  if (segments === undefined) return ambiguous()
   const verb = verbOfMethod[method]
-  const [prefix, ...rest] = segments
+  const [prefix] = segments ?? []
+  let at = prefix === 'api' ? 1 : 2
   const isUnderApi = verb !== undefined && (prefix === 'api' || prefix === 'apis')
-  const group = prefix === 'api' ? '' : (rest.shift() ?? '')
-  const version = rest.shift()
-  if (!isUnderApi || version === undefined || rest.length === 0) {
-    return areClear(segments) ? nonResource() : ambiguous()
+  // The version, and at least a resource.
+  if (!segments || !isUnderApi || segments.length < at + 2) {
+    const ambiguous = !segments || !areClear(segments, segments.length)
+    const info = { isResource: false, path, verb: method.toLowerCase(), query } as const
+    return ambiguous ? { ...info, ambiguous } : info
   }
+  const [group, version] = [prefix === 'api' ? '' : (segments[1] ?? ''), segments[at] ?? '']
+  at += 1
   let legacyWatch = false
-  if (rest[0] === 'watch' && rest.length > 1) {
+  if (segments[at] === 'watch' && segments.length > at + 1) {
     legacyWatch = true // /api/v1/watch/pods: deprecated, still served
-    rest.shift()
+    at += 1
   }
   let namespace: string | undefined
-  if (rest[0] === 'namespaces' && rest.length > 2 && !namespaceSubresources.has(rest[2] ?? '')) {
-    namespace = rest[1]
-    rest.splice(0, 2)
+  const isInNamespace = segments[at] === 'namespaces' && segments.length > at + 2
+  if (isInNamespace && !namespaceSubresources.has(segments[at + 2] ?? '')) {
+    namespace = segments[at + 1]
+    at += 2
   }
-  const [resource = '', name, subresource, ...extra] = rest
-  if (!areClear(segments.slice(0, segments.length - extra.length))) return ambiguous()
+  const [resource, name, subresource] = [segments[at] ?? '', segments[at + 1], segments[at + 2]]
+  if (!areClear(segments, at + 3))
+    return { isResource: false, path, verb: method.toLowerCase(), query, ambiguous: true }
   const refined = refine(verb, name, query, legacyWatch)
   const isNamedWatch = refined === 'watch' && name !== undefined && subresource === undefined
   const isSelector = isNamedWatch && !query.get('fieldSelector')
@@ -134,8 +132,9 @@ function split(path: string): string[] | undefined {
   return plain
 }
 
-const areClear = (segments: readonly string[]): boolean =>
-  segments.every((segment) => segment !== '' && !segment.includes('/'))
+/** Whether each of the first `count` segments can be read in one way only. */
+const areClear = (segments: readonly string[], count: number): boolean =>
+  segments.every((segment, i) => i >= count || (segment !== '' && !segment.includes('/')))
 
 /** `undefined` for escapes that are not UTF-8. */
 function decode(segment: string): string | undefined {

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls'
 import type { buildConnector, Dispatcher, Pool } from 'undici'
-import { jitter, turn } from '../../base/clock.ts'
+import { elapsed, jitter, turn } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import { dialer } from './dial.ts'
 import { EndableRequest } from './endable-request.ts'
@@ -33,6 +33,8 @@ export const http1Options = {
 export class ServerConnections {
   readonly #makePool: () => Pool
   #pool: Pool
+  /** When the pool is old, by the clock of `elapsed`. */
+  #renewAt = Infinity
   /** Take no new requests, and close with the last of theirs. */
   readonly #oldPools = new Set<Pool>()
   readonly #sessions: Sessions | undefined
@@ -40,14 +42,15 @@ export class ServerConnections {
   #spare: TLSSocket | undefined
 
   constructor(origin: string, credentials: Credentials, timings: ConnectionTimings) {
-    this.#makePool = () =>
-      new undici.Pool(origin, {
+    this.#makePool = () => {
+      this.#renewAt = elapsed() + jitter(...timings.maxAgeMs)
+      return new undici.Pool(origin, {
         ...http1Options,
         keepAliveTimeout: timings.idleMs,
         keepAliveMaxTimeout: timings.idleMs,
-        clientTtl: jitter(...timings.maxAgeMs),
         connect: this.#spareOr(dialer(credentials, 'http/1.1')),
       })
+    }
     this.#pool = this.#makePool()
     this.#sessions = origin.startsWith('https:')
       ? new Sessions({
@@ -62,8 +65,9 @@ export class ServerConnections {
       : undefined
   }
 
-  dispatch({ isWatch, ...request }: UpstreamRequest, handler: Dispatcher.DispatchHandler): void {
-    if (isWatch !== true) return void this.#pool.dispatch(request, handler)
+  dispatch(request: UpstreamRequest, handler: Dispatcher.DispatchHandler): void {
+    if (elapsed() > this.#renewAt) this.#renewPool()
+    if (request.isWatch !== true) return void this.#pool.dispatch(request, handler)
     const watch = new EndableRequest(handler, () => this.#watches.delete(watch))
     this.#watches.add(watch)
     const { method, path, headers, body } = request
@@ -73,9 +77,9 @@ export class ServerConnections {
   }
 
   /**
-   * The fault that made a session silent may have broken the pool's connections, and no timer ends
-   * a request on one of those: new requests go over new connections. Those under way stay, as
-   * silence alone is no failure.
+   * New requests go over new connections, and those under way stay: where the pool is old, and
+   * where a session was silent. The fault behind that may have broken the pool's connections, no
+   * timer ends a request on one of those, and silence alone is no failure.
    */
   #renewPool(): void {
     const old = this.#pool

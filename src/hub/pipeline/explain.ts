@@ -13,10 +13,9 @@ const longestReason = 256
  * any caller. Exec and the like are not explained: their answer is written elsewhere.
  */
 export function withExplanation(mayBeExplained: (exchange: Exchange) => Promise<boolean>) {
-  return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
-    async (exchange) => {
+  return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {
+    const explaining: Handler<Exchange, WireReply> = async (exchange) => {
       const wanted = exchange.headers.get(lowerCase)
-      if (wanted === undefined) return next(exchange)
       const headers = exchange.headers.without((name) => name === lowerCase)
       const isExplained = wanted === '1' && (await mayBeExplained(exchange))
       const reply = await next({ ...exchange, headers })
@@ -24,6 +23,8 @@ export function withExplanation(mayBeExplained: (exchange: Exchange) => Promise<
       const own = reply.headers.without((name) => name === lowerCase)
       return { ...reply, headers: own.with(explainHeader, explanationOf(reply)) }
     }
+    return (exchange) => (exchange.headers.has(lowerCase) ? explaining : next)(exchange)
+  }
 }
 
 /** Why the hub gave an answer, in the words of the header. */

@@ -34,10 +34,8 @@ const patienceMs = 5_000
  * differences (`FilteredWatch`); a client that was away meanwhile has to list.
  */
 export function withFilters(parts: FilterParts) {
-  return (next: Handler<Exchange>): Handler<Exchange> =>
-    async (exchange) => {
-      const { info } = exchange
-      if (!info.isResource) return next(exchange)
+  return (next: Handler<Exchange>): Handler<Exchange> => {
+    const filtering = async (exchange: Exchange, info: ResourceRequest): Promise<Reply> => {
       const { filters } = parts
       const learning = parts.ensureInputs(exchange)
       if (learning) await learning
@@ -57,6 +55,15 @@ export function withFilters(parts: FilterParts) {
         return filtered(await next(exchange), parts, exchange, info)
       }
     }
+    return (exchange) => {
+      const { info } = exchange
+      if (!info.isResource) return next(exchange)
+      // A list and a watch are remembered, whether filters act or not.
+      const isNoted = info.verb === 'list' || info.verb === 'watch'
+      const mayAct = isNoted || chainNow(parts.filters, exchange, info) !== undefined
+      return mayAct ? filtering(exchange, info) : next(exchange)
+    }
+  }
 }
 
 const chainNow = (
