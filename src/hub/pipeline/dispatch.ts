@@ -92,7 +92,7 @@ function requiresUpstream({ method, info }: Exchange): boolean {
 
 /** The handlers of cachers. */
 export const upstreamHandlers = (parts: UpstreamPathParts): UpstreamHandlers => ({
-  recorded: (exchange) => forwardWithRetry(exchange, parts),
+  recorded: async (exchange) => forwardWithRetry(exchange, parts),
   unrecorded: (exchange) => parts.forward(exchange, parts),
 })
 
@@ -177,18 +177,16 @@ const keptAnswer = (
   )
 
 /** Retries once where the answer to a read broke off while it was recorded. */
-async function forwardWithRetry(
+function forwardWithRetry(
   exchange: Exchange,
   parts: UpstreamPathParts,
   options: ForwardOptions = parts,
 ): Promise<Reply> {
-  try {
-    return await forwardAndRecord(exchange, parts, options)
-  } catch (error) {
+  return forwardAndRecord(exchange, parts, options).catch((error: unknown) => {
     const broken = error instanceof BrokenAnswer
     if (!broken || exchange.signal.aborted || !changesNothing(exchange)) throw error
     return forwardAndRecord(exchange, parts, options)
-  }
+  })
 }
 
 function forwardAndRecord(

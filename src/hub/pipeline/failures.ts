@@ -113,18 +113,15 @@ type OnRefused = (incoming: Incoming, reply: BodyReply) => void
  */
 export function withLastResort(onUnexpected: OnUnexpected, onRefused: OnRefused) {
   return (next: Handler<Incoming, WireReply>): Handler<Incoming, WireReply> =>
-    async (incoming) => {
-      try {
-        return await next(incoming)
-      } catch (error) {
+    (incoming) =>
+      next(incoming).catch((error: unknown) => {
         const reply =
           error instanceof MalformedPath
             ? noRequest()
             : statusReply(statusFor(error, incoming, onUnexpected), 'json', reasonOf(error))
         onRefused(incoming, reply)
         return reply
-      }
-    }
+      })
 }
 
 /**

@@ -147,11 +147,12 @@ export class MemoryBudget {
   /** The layer above all that hold bytes: bytes that pass it are no longer held. */
   readonly sending =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
-    async (exchange) => {
-      const reply = await next(exchange)
-      if (reply.kind !== 'bytes' || !this.#holders.has(exchange.id)) return reply
-      return { ...reply, source: metered(reply.source, (bytes) => this.#add(exchange.id, -bytes)) }
-    }
+    (exchange) =>
+      next(exchange).then((reply) => {
+        const { id } = exchange
+        if (reply.kind !== 'bytes' || !this.#holders.has(id)) return reply
+        return { ...reply, source: metered(reply.source, (bytes) => this.#add(id, -bytes)) }
+      })
 }
 
 function bodyBytes(contentLength: string | undefined): number {

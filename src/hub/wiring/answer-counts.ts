@@ -32,30 +32,45 @@ const minutesShown = 60
  * ended.
  */
 export class AnswerCounts {
-  readonly #counts = new Map<string, AnswerCount>()
+  readonly #counts = new Map<string, Used>()
   /** By minute since the epoch, in the order in which they were counted. */
-  readonly #minutes = new Map<number, Answers>()
+  readonly #minutes = new Map<number, Mutable<Answers>>()
+  #uses = 0
 
   /** `at`: in milliseconds since the epoch. */
   add(line: AnswerLine, at: number): void {
     const { component, verb, resource, path, source, code } = line
     const what = resource || path.slice(0, mostPath)
     const key = `${component}\0${verb}\0${what}`
-    const before = this.#counts.get(key)
-    this.#counts.delete(key)
-    this.#counts.set(key, {
-      component,
-      verb,
-      what,
-      ...plus(before, line),
-      last: { at, source, code },
-    })
-    const [oldest] = this.#counts.keys()
-    if (this.#counts.size > mostKinds && oldest !== undefined) this.#counts.delete(oldest)
-    const minute = Math.floor(at / minuteMs)
-    this.#minutes.set(minute, plus(this.#minutes.get(minute), line))
+    let count = this.#counts.get(key)
+    if (count === undefined) {
+      if (this.#counts.size >= mostKinds) this.#forgetOne()
+      count = { component, verb, what, ...none, last: { at, source, code }, use: 0 }
+      this.#counts.set(key, count)
+    }
+    const { last } = count
+    last.at = at
+    last.source = source
+    last.code = code
+    count.use = this.#uses++
+    countIn(count, line)
+    countIn(this.#minute(Math.floor(at / minuteMs)), line)
+  }
+
+  #forgetOne(): void {
+    let oldest: [key: string, count: Used] | undefined
+    for (const each of this.#counts) if (!oldest || each[1].use < oldest[1].use) oldest = each
+    if (oldest) this.#counts.delete(oldest[0])
+  }
+
+  #minute(minute: number): Mutable<Answers> {
+    const known = this.#minutes.get(minute)
+    if (known) return known
     const [first] = this.#minutes.keys()
-    if (this.#minutes.size > minutesShown && first !== undefined) this.#minutes.delete(first)
+    if (this.#minutes.size >= minutesShown && first !== undefined) this.#minutes.delete(first)
+    const begun = { ...none }
+    this.#minutes.set(minute, begun)
+    return begun
   }
 
   /** The last hour: a number for each minute, the present one last. */
@@ -68,19 +83,27 @@ export class AnswerCounts {
 
   /** The one answered last first. */
   all(): readonly AnswerCount[] {
-    return [...this.#counts.values()].toReversed()
+    return [...this.#counts.values()]
+      .toSorted((one, other) => other.use - one.use)
+      .map(({ use: _use, ...count }) => ({ ...count, last: { ...count.last } }))
   }
 }
 
-const plus = (
-  { cloud, cache, hub, refused }: Answers = none,
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
+
+/** Changed with each answer, as a node gives many; `use` numbers the last one. */
+interface Used extends Mutable<Omit<AnswerCount, 'last'>> {
+  readonly last: Mutable<AnswerCount['last']>
+  use: number
+}
+
+function countIn(
+  answers: Mutable<Answers>,
   { source, verb, code }: Pick<AnswerLine, 'source' | 'verb' | 'code'>,
-): Answers => ({
-  cloud: cloud + Number(source === 'cloud'),
-  cache: cache + Number(source === 'cache'),
-  hub: hub + Number(source === 'hub'),
-  refused: refused + Number(code >= 400 && !isExpected(verb, code)),
-})
+): void {
+  if (source === 'cloud' || source === 'cache' || source === 'hub') answers[source] += 1
+  if (code >= 400 && !isExpected(verb, code)) answers.refused += 1
+}
 
 /**
  * A read of what does not exist, a conflict, and a watch that begins too far back belong to how
