@@ -20,7 +20,7 @@ export interface WatchGroup {
 type OpenWatch = Omit<WatchGroup, 'open' | 'source'> & { source?: ReplySource }
 
 /** A watch until it ends. */
-interface WatchEntry extends Disposable {
+export interface WatchEntry extends Disposable {
   answeredBy(source: ReplySource): void
 }
 

@@ -16,9 +16,9 @@ import { isLongRunning, isWatch, type RequestInfo } from '../../api/request/requ
 import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Tracer } from '../../tracing/span.ts'
-import type { TrafficLabels } from '../../metrics/traffic.ts'
+import type { Traffic, TrafficLabels } from '../../metrics/traffic.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
-import type { OpenWatches } from './open-watches.ts'
+import type { OpenWatches, WatchEntry } from './open-watches.ts'
 import { recordingSpans } from './request-span.ts'
 
 /** One answer, for logs: neither its query nor its headers, which may hold secrets. */
@@ -67,67 +67,87 @@ interface TraceParts {
  * Counts, times and traces each request by verb, resource, component and source, lists watches
  * while they are open, and notes reads that the hub refuses.
  */
-export function withTrace({ metrics, watches, refused, tracer, onAnswer }: TraceParts) {
+export function withTrace(parts: TraceParts) {
   return (below: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {
-    const next = recordingSpans(tracer, below)
+    const next = recordingSpans(parts.tracer, below)
     return async (exchange) => {
-      const began = elapsed()
-      const { info } = exchange
-      const longRunning = isLongRunning(info) || exchange.upgrade
-      const watching = isWatch(info)
-      const gauge = watching ? metrics.watches : undefined
-      const traffic = metrics.traffic(trafficLabels(exchange))
-      gauge?.add(1)
-      if (info.isResource) traffic.inFlight++
-      const watch = watching ? watches.begin(exchange, now()) : undefined
-      let noteEnd = (): void => undefined
-      onAbort(exchange.signal, () => {
-        gauge?.add(-1)
-        watch?.[Symbol.dispose]()
-        if (info.isResource) traffic.inFlight--
-        noteEnd()
-      })
-      const reply = await next(exchange)
-      watch?.answeredBy(reply.from)
-      refused.answered(exchange, reply)
-      let code = 0
-      let sentBytes = 0
-      if (reply.kind === 'body') sentBytes = reply.body.byteLength
-      const count = (answered: number): void => {
-        code = answered
-        metrics.requests.add({
-          verb: info.verb,
-          resource: info.isResource ? info.gvr.resource : '',
-          component: exchange.component,
-          code: String(code),
-          source: reply.from,
-        })
-      }
-      if (reply.kind !== 'upgrade') count(reply.status)
-      else if (reply.finalStatus) void reply.finalStatus.then(count)
-      else count(101)
-      noteEnd = () => {
-        const ms = elapsed() - began
-        if (!longRunning) {
-          metrics.requestDuration.observe({ verb: info.verb, source: reply.from }, ms / 1000)
-        }
-        const { id, method, component } = exchange
-        const { verb, path } = info
-        const resource = info.isResource ? qualifiedResource(info.gvr) : ''
-        const source = reply.from
-        const why = whyOf(reply)
-        const line = { id, method, path, verb, resource, component, code, source, ms }
-        onAnswer(why === undefined ? line : { ...line, why }, {
-          ...callerOf(exchange),
-          ...objectOf(info),
-          sentBytes,
-          ...explanationOf(reply),
-        })
-      }
-      if (exchange.signal.aborted) noteEnd()
-      if (reply.kind !== 'bytes') return reply
-      return { ...reply, source: metered(reply.source, (bytes) => void (sentBytes += bytes)) }
+      const traced = new TracedRequest(exchange, parts)
+      onAbort(exchange.signal, () => traced.over())
+      return traced.answered(await next(exchange))
     }
+  }
+}
+
+/** One request: in flight from the first, until it is over. */
+class TracedRequest {
+  readonly #exchange: Exchange
+  readonly #parts: TraceParts
+  readonly #began = elapsed()
+  readonly #traffic: Traffic
+  readonly #watch: WatchEntry | undefined
+  #reply: WireReply | undefined
+  #code = 0
+  #sentBytes = 0
+
+  constructor(exchange: Exchange, parts: TraceParts) {
+    this.#exchange = exchange
+    this.#parts = parts
+    this.#traffic = parts.metrics.traffic(trafficLabels(exchange))
+    if (exchange.info.isResource) this.#traffic.inFlight++
+    if (!isWatch(exchange.info)) return
+    parts.metrics.watches.add(1)
+    this.#watch = parts.watches.begin(exchange, now())
+  }
+
+  /** Counts the answer, and what is sent of it. */
+  answered(reply: WireReply): WireReply {
+    this.#reply = reply
+    this.#watch?.answeredBy(reply.from)
+    this.#parts.refused.answered(this.#exchange, reply)
+    if (reply.kind === 'body') this.#sentBytes = reply.body.byteLength
+    if (reply.kind !== 'upgrade') this.#count(reply.status, reply)
+    else if (reply.finalStatus) void reply.finalStatus.then((code) => this.#count(code, reply))
+    else this.#count(101, reply)
+    if (this.#exchange.signal.aborted) this.#note(reply)
+    if (reply.kind !== 'bytes') return reply
+    const source = metered(reply.source, (bytes) => void (this.#sentBytes += bytes))
+    return { ...reply, source }
+  }
+
+  /** The client has disconnected, or has its answer. */
+  over(): void {
+    if (this.#exchange.info.isResource) this.#traffic.inFlight--
+    if (this.#watch) {
+      this.#parts.metrics.watches.add(-1)
+      this.#watch[Symbol.dispose]()
+    }
+    if (this.#reply) this.#note(this.#reply)
+  }
+
+  #count(code: number, { from: source }: WireReply): void {
+    const { info, component } = this.#exchange
+    const resource = info.isResource ? info.gvr.resource : ''
+    this.#code = code
+    const labels = { verb: info.verb, resource, component, code: String(code), source }
+    this.#parts.metrics.requests.add(labels)
+  }
+
+  #note(reply: WireReply): void {
+    const { id, method, component, info, upgrade } = this.#exchange
+    const { verb, path } = info
+    const { from: source } = reply
+    const ms = elapsed() - this.#began
+    if (!isLongRunning(info) && !upgrade)
+      this.#parts.metrics.requestDuration.observe({ verb, source }, ms / 1000)
+    const resource = info.isResource ? qualifiedResource(info.gvr) : ''
+    const why = whyOf(reply)
+    const line = { id, method, path, verb, resource, component, code: this.#code, source, ms }
+    this.#parts.onAnswer(why === undefined ? line : { ...line, why }, {
+      ...callerOf(this.#exchange),
+      ...objectOf(info),
+      sentBytes: this.#sentBytes,
+      ...explanationOf(reply),
+    })
   }
 }
 

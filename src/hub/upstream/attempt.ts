@@ -190,6 +190,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#reply = {
       kind: 'bytes',
       from: 'cloud',
+      explanation: { upstream: this.#upstream.origin },
       status,
       headers: endToEnd(headers),
       source: (sink) => this.#body.attach(sink, controller),

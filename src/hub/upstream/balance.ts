@@ -40,9 +40,9 @@ export type Balancer = <C extends LoadBalancedHost>(
 export function balancer(mode: BalanceMode): Balancer {
   const { keyOf, prefer } = preferences[mode]()
   return (asker, all) => {
+    if (all.length === 1 && all[0]?.availability === 'ready') return all
     const key = keyOf(asker)
     const preferred = prefer(key, all)
-    if (preferred.length === 1 && preferred[0]?.availability === 'ready') return preferred
     const withAvailability = (tier: Availability) =>
       preferred.filter((one) => one.availability === tier)
     const ready = withAvailability('ready')

@@ -120,11 +120,7 @@ export function forwarder(
         }
         if (fallback) discard(fallback.reply)
         const isStarting = startRefusals.has(reply.status) && upstream.isStarting
-        const answer: BytesReply = {
-          ...reply,
-          explanation: { upstream: upstream.origin },
-          ...(isStarting && { isStarting }),
-        }
+        const answer: BytesReply = isStarting ? { ...reply, isStarting } : reply
         const isProvisional = drains || isBehind(reply, exchange) || (isStarting && repeatable)
         if (!isProvisional) return answer
         fallback = { reply: answer, upstream }
@@ -206,7 +202,8 @@ export function discard({ source }: BytesReply): void {
  * failure may only mean that it closed an idle connection while the request was being sent.
  */
 function attempts(candidates: readonly Upstream[], repeatable: boolean): readonly Upstream[] {
-  return repeatable && candidates.length === 1 ? [...candidates, ...candidates] : candidates
+  const [only] = candidates
+  return repeatable && only && candidates.length === 1 ? [only, only] : candidates
 }
 
 /**
