@@ -9,6 +9,13 @@ export type AdditionalComponents = ReadonlyMap<string, ReadonlySet<string>>
 /** More kinds of requests than the components of a node make. */
 const mostKinds = 512
 
+/** The filters of a kind of request. */
+interface MatchedKind {
+  readonly filters: readonly MatchedFilter[]
+  /** All of them, where none is for one object only. */
+  readonly always: readonly FilterDefinition[] | undefined
+}
+
 /** A filter with the rules that match a kind of request. */
 interface MatchedFilter {
   readonly definition: FilterDefinition
@@ -22,7 +29,7 @@ interface MatchedFilter {
 export class RuleMatcher {
   readonly #definitions: readonly FilterDefinition[]
   readonly #additional: AdditionalComponents
-  readonly #matched = new Map<string, readonly MatchedFilter[]>()
+  readonly #matched = new Map<string, MatchedKind>()
 
   constructor(definitions: readonly FilterDefinition[], additional: AdditionalComponents) {
     this.#definitions = definitions
@@ -36,19 +43,19 @@ export class RuleMatcher {
     verb: ResourceVerb,
     scope: RequestScope | undefined,
   ): readonly FilterDefinition[] {
-    const matched = this.#matchKind(component, gvr, verb)
-    if (matched.length === 0) return none
-    return matched
+    const { filters, always } = this.#matchKind(component, gvr, verb)
+    if (always) return always
+    return filters
       .filter(({ rules }) => rules.some((rule) => mayContain(scope, rule)))
       .map(({ definition }) => definition)
   }
 
-  #matchKind(component: string, gvr: GVR, verb: ResourceVerb): readonly MatchedFilter[] {
+  #matchKind(component: string, gvr: GVR, verb: ResourceVerb): MatchedKind {
     // No path and no header contains NUL.
     const kind = `${component}\0${verb}\0${gvr.resource}\0${gvr.group}`
     const known = this.#matched.get(kind)
     if (known) return known
-    const matched = this.#definitions.flatMap((definition) => {
+    const filters = this.#definitions.flatMap((definition) => {
       const isAdded = this.#additional.get(definition.name)?.has(component) === true
       const rules = definition.rules.filter(
         (rule) => (isAdded || rule.components.includes(component)) && covers(rule, gvr, verb),
@@ -57,12 +64,13 @@ export class RuleMatcher {
     })
     // Clients choose their component names, so the cache has to be bounded.
     if (this.#matched.size >= mostKinds) this.#matched.clear()
+    const isForOne = filters.some(({ rules }) => rules.some(({ only }) => only !== undefined))
+    const always = isForOne ? undefined : filters.map(({ definition }) => definition)
+    const matched = { filters, always }
     this.#matched.set(kind, matched)
     return matched
   }
 }
-
-const none: readonly FilterDefinition[] = []
 
 const covers = (rule: FilterRule, gvr: GVR, verb: ResourceVerb): boolean =>
   rule.group === gvr.group && rule.resources.includes(gvr.resource) && rule.verbs.includes(verb)
