@@ -243,6 +243,6 @@ const allWatches = kubeletWatches.length + 2 * followed.length - 1 + 1
 /** How many watches of API servers the hub has open. */
 async function upstreamWatches({ opsUrl }: HubProcess): Promise<number> {
   const metrics = (await new ApiClient(opsUrl).get('/metrics')).body.toString()
-  const open = metrics.matchAll(/^nodehub_cacher_upstream_watches\{[^}]*\} (\d+)$/gm)
+  const open = metrics.matchAll(/^nodehub_cacher_upstream_watches (\d+)$/gm)
   return [...open].reduce((sum, [, count]) => sum + Number(count), 0)
 }

@@ -148,20 +148,6 @@ void t.test('a refusal is explained', { skip }, async (t) => {
   )
 })
 
-void t.test('the cacher that components share is named', { skip }, async (t) => {
-  const cloud = await startCloud(t)
-  cloud.sandbox.create(services, service('web', '10.96.0.3'))
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const any = '/api/v1/services?resourceVersion=0'
-  const { resourceVersion } = await hub.as('kube-proxy').list(any)
-  await hub.as('kube-proxy').watch('/api/v1/services', { resourceVersion })
-  t.match(
-    await why(hub, any, 'coredns'),
-    /^source=cache; reason="the cacher that components share is new enough"/,
-  )
-})
-
 void t.test("the node's certificate gets the reason over TLS", async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')

@@ -520,7 +520,7 @@ void t.test(
   async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
     await hub.online()
     const as = (name: string): (() => Client) => {
       const token = cloud.sandbox.token(name)

@@ -54,7 +54,7 @@ import { Recorder } from '../cache/recorder.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import { includes } from '../../api/kube/gvk.ts'
-import { isReview } from '../../api/request/request-info.ts'
+import { isReview, type RequestInfo } from '../../api/request/request-info.ts'
 
 interface CloudPathParts {
   readonly config: StartConfig
@@ -167,9 +167,15 @@ interface Recordings {
   readonly onUnpacked: OnUnpacked
 }
 
+/** Each caller that has read such a collection is shown its objects as well. */
+const isPoolScopeList = (info: RequestInfo, { poolScopeResources }: LiveConfig): boolean =>
+  info.isResource &&
+  (info.verb === 'list' || info.verb === 'watch') &&
+  includes(poolScopeResources, info.gvr)
+
 /**
  * Records answers to the configured components, those that a filter decodes through the recorder,
- * and those of pool-scope resources.
+ * and lists and watches of pool-scope resources.
  */
 function recorderOf(
   { live, store, recorded, filters, metrics, log }: CloudPathParts,
@@ -186,7 +192,7 @@ function recorderOf(
         // The hub reads its own answers through the recorder.
         if (exchange.identity === sharedIdentity || component === ownComponent) return true
         if (recorded.has(component) || filters.actOn(exchange)) return true
-        if (info.isResource && includes(live().poolScopeResources, info.gvr)) return true
+        if (isPoolScopeList(info, live())) return true
         unrecorded.add(exchange)
         return false
       },
