@@ -294,27 +294,6 @@ void t.test('after a restart a client that never lists here is let go on', async
   t.strictSame(await told(again, 1), ['DELETED default/a'])
 })
 
-void t.test('after changed inputs and a restore of etcd a client lists once', async (t) => {
-  const cloud = await startCloud(t, { firstVersion: 5000 })
-  cloud.sandbox.create(services, service('a', '10.96.0.10'))
-  const hub = await startHub(t, cloud)
-  const client = hub.as('kube-proxy')
-  const { watch } = await informer(client)
-  hub.filters.setInputs({ poolNodes: ['a'] })
-  await watch.take(2)
-  await cloud.unplug()
-  await offline(hub)
-  const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
-  restored.sandbox.create(services, service('old', '10.96.0.11'))
-  t.match((await watch.rest()).at(-1), { type: 'ERROR', object: { code: 410 } })
-  hub.expired.length = 0
-  const { names, watch: again } = await informer(client)
-  t.strictSame(names, ['default/old'])
-  restored.sandbox.create(services, service('new', '10.96.0.12'))
-  t.strictSame(await told(again, 1), ['ADDED default/new'])
-  t.strictSame(hub.expired, [])
-})
-
 void t.test('a client that begins with a WatchList gets nothing extra later', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud, { inputs: { poolNodes: ['a'] } })
