@@ -88,7 +88,7 @@ export const adoptFlags = {
   apply: commandFlag({
     type: boolean,
     default: false,
-    help: 'Without effect: in 0.2.0 adopt printed the plan without it.',
+    help: 'Without effect, accepted from 0.2.0: adopt acts, and --dry-run prints the plan.',
   }),
   root: commandFlag({
     type: text('FOLDER'),
@@ -125,7 +125,7 @@ One command changes a node at a time. After an interruption at any point adopt g
 --rollback goes back. At SIGTERM or Ctrl-C adopt puts yurthub back at once, and --rollback does
 without waiting any longer.
 
-Exit codes: 0, planned or done; 1, it could not, and says why; 2, not understood.
+Exit codes: 0, planned or done; 1, it could not, and says why; 2, invalid arguments.
 
 ${helpOfFlags(adoptFlags)}`,
   completions: () => ({ flags: adoptFlags }),

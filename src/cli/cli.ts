@@ -110,7 +110,7 @@ Usage: nodehub COMMAND [FLAG...]
 
 ${lines.join('\n')}
 
-nodehub COMMAND --help tells more. Exit codes: 0, all is well; 1, failed while running; 2, not
-understood.
+nodehub COMMAND --help tells more. Exit codes: 0, all is well; 1, failed while running; 2, invalid
+arguments.
 `
 }

@@ -5,7 +5,7 @@ import type { Command } from './command.ts'
 export const demo: Command = {
   help: () => `Usage: nodehub demo [FLAG...]
 
-Runs an API server in memory, a hub before it, and a simulated kubelet and kube-proxy behind it.
+Runs two API servers in memory, a hub before them, and a simulated kubelet and kube-proxy behind it.
 Needs no cluster. Prints what to try. Keys unplug the cloud and plug it in again, freeze one of its
 two API servers, reboot the node without the cloud, let a filter act, and put two pods for one port
 into a host-network pool; each says what to look at.

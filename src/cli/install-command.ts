@@ -104,7 +104,7 @@ restarts the kubelet once to lead it through the hub. The pool is that of the No
 --uninstall it leaves, and every file of the host is as it was. Either can be repeated, and goes on
 where it was broken off. How it went is in the annotation nodehub.io/install of the Node.
 
-Exit codes: 0, done; 1, it was refused or failed, and says why; 2, not understood.
+Exit codes: 0, done; 1, it was refused or failed, and says why; 2, invalid arguments.
 
 ${helpOfFlags(installFlags)}`,
   completions: () => ({ flags: installFlags }),

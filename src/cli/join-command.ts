@@ -78,8 +78,7 @@ export const joinFlags = {
   'nodepool-name': commandFlag({
     type: optional(objectName),
     default: undefined,
-    defaultShown: 'required',
-    help: 'The NodePool that the node is to be in.',
+    help: 'The NodePool that the node is to be in. Required.',
   }),
   'host-network-pool': commandFlag({
     type: optional(boolean),
@@ -258,7 +257,7 @@ it is restarted. docs/join.md goes through it.
 A node that is not in the cluster yet joins that as well, with --join-token, --server-addr and
 --discovery-token-ca-cert-hash.
 
-Exit codes: 0, the node has joined; 1, it could not, and says why; 2, not understood.
+Exit codes: 0, the node has joined; 1, it could not, and says why; 2, invalid arguments.
 
 ${helpOfFlags(joinFlags)}`,
   completions: () => ({ flags: joinFlags }),

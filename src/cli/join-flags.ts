@@ -62,7 +62,7 @@ export const nodeNameFlag = commandFlag({
 export const reportFlag = commandFlag({
   type: boolean,
   default: false,
-  help: 'Whether the hub reports on its Node, with --offline-ready-condition.',
+  help: 'Start the hub with --offline-ready-condition: it reports on its Node.',
 })
 
 /** Whether systemd runs there: on this node, or on the host whose root is mounted at `root`. */

@@ -53,7 +53,7 @@ export const leave: Command = {
 Restores every file of this node that nodehub join has changed, byte for byte, and removes those
 that were not there. What others have changed since, they keep. The Node object stays in its pool.
 
-Exit codes: 0, the node has left; 1, it could not, and says why; 2, not understood.
+Exit codes: 0, the node has left; 1, it could not, and says why; 2, invalid arguments.
 
 ${helpOfFlags(leaveFlags)}`,
   completions: () => ({ flags: leaveFlags }),

@@ -59,8 +59,8 @@ documents, lists, - for standard input. NodePools and Namespaces among the files
 pool is and what a namespace allows. Of two files with one object the first is what is in the
 cluster. docs/cli.md has every rule.
 
-Exit codes: 0, nothing to put right; 1, there are errors, or too many warnings; 2, not understood,
-or a file that cannot be read.
+Exit codes: 0, nothing to put right; 1, there are errors, or too many warnings; 2, invalid
+arguments, or a file that cannot be read.
 
 ${helpOfFlags(lintFlags)}`,
   completions: () => ({ flags: lintFlags, files: true }),

@@ -23,7 +23,7 @@ export const options = {
     type: is.atLeastOne(is.listOf(is.serverAddress)),
     group: 'API servers',
     live: true,
-    help: 'API servers, in the order in which priority would have them. Required.',
+    help: 'API servers, for --lb-mode=priority in order of preference. Required.',
     default: [],
     defaultShown: 'required',
   }),

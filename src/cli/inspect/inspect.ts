@@ -66,7 +66,7 @@ ${Object.entries(inspections)
   .map(([name, { summary }]) => `  ${name}\n${wrapped(summary)}`)
   .join('')}
 nodehub inspect WHAT --help tells more. Exit codes: 0, all is well; 1, the report says what is not;
-2, not understood, or nothing can be read.
+2, invalid arguments, or nothing can be read.
 
 ${helpOfFlags(familyFlags)}`,
   async completions() {
