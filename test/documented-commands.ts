@@ -9,7 +9,7 @@ export interface DocumentedLine {
 
 /** By its first word a code block is one of commands; others show files and what is printed. */
 const programs =
-  /^(?:nodehub|kubectl|kubeadm|helm|systemctl|systemd-creds|journalctl|crictl|ctr|buildah|curl|tail|cut|chmod|date|df|dmesg|smartctl|apt|dnf|tar|npm|prometheus|ssh|ss|rm|mv|echo|kill|export|alias|for|[A-Z_]+=\S+)\b/
+  /^(?:nodehub|kubectl|kubeadm|helm|systemctl|systemd-creds|journalctl|crictl|ctr|buildah|curl|tail|cut|chmod|date|df|dmesg|smartctl|apt|dnf|tar|npm|prometheus|ssh|scp|ss|iptables|rm|mv|echo|kill|export|alias|for|[A-Z_]+=\S+)\b/
 
 const isScript = (block: string): boolean => /^(?:for .*; do|\w+\(\) \{)$/m.test(block)
 
