@@ -224,7 +224,8 @@ void t.test('units are written and enabled as shown', { skip: missing('systemctl
   for (const line of lines) {
     // The line before it writes the unit, and is run with the commands of the hub.
     const [unit] = /(?<=^systemctl enable --now )nodehub-dummy\.service$/.exec(line) ?? []
-    const write = unit && `nodehub manifests --part systemd --unit ${unit} > /etc/systemd/system/${unit}\n`
+    const write =
+      unit && `nodehub manifests --part systemd --unit ${unit} > /etc/systemd/system/${unit}\n`
     const here = `${write ?? ''}${line}`
       .replaceAll('/etc/systemd/system', units)
       // No systemd runs in the root.

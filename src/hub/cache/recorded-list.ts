@@ -22,6 +22,8 @@ interface RecordedListParts {
   readonly key: CollectionKey
   /** As in a `RecordingPlan`. */
   readonly asOf: number
+  /** As in a `CollectionHead`. */
+  readonly storedBefore: string | undefined
   readonly info: ResourceRequest
   readonly store: ObjectStore
   readonly pages: PagedLists
@@ -151,7 +153,8 @@ export class RecordedList implements ListStream {
   async #commit(version: string, gvk: GVK, extra: string): Promise<void> {
     if (this.#replacement === undefined) return
     try {
-      await this.#replacement.commit({ gvk, resourceVersion: version, extra })
+      const { storedBefore } = this.#parts
+      await this.#replacement.commit({ gvk, resourceVersion: version, extra, storedBefore })
       this.#parts.hooks.onRecorded('list')
     } catch (cause) {
       this.#parts.hooks.onStoreFailure(cause)

@@ -13,11 +13,16 @@ import type {
   Reply,
 } from '../../http/exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
-import type { Representation } from '../../api/request/representation.ts'
+import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
-import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
+import {
+  StoreFailure,
+  type CollectionKey,
+  type ObjectKey,
+  type ObjectStore,
+} from '../store/store.ts'
 import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
@@ -33,9 +38,11 @@ import { RecordedWatch } from './recorded-watch.ts'
 export type RecordingPlan = Recordable & {
   /** How many rights had been withdrawn before the request. */
   readonly asOf: number
+  /** Of a consistent list: the versions that were stored before the request. */
+  readonly stored?: ReadonlyMap<RepresentationKey, string | undefined>
 }
 
-interface ObjectsPlan extends Pick<RecordingPlan, 'asOf'> {
+interface ObjectsPlan extends Pick<RecordingPlan, 'asOf' | 'stored'> {
   readonly info: ResourceRequest
 }
 
@@ -117,7 +124,17 @@ export class Recorder {
   /** To be called before the exchange is forwarded. */
   plan(exchange: Exchange): RecordingPlan | undefined {
     const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
-    return what && { ...what, asOf: this.#store.withdrawals }
+    if (!what) return undefined
+    const plan = { ...what, asOf: this.#store.withdrawals }
+    if (what.kind !== 'list' || !isConsistent(what.info)) return plan
+    const stored = exchange.representations.map(
+      (each) => [each.key, this.#store.version(this.#keyOf(exchange, what.info, each))] as const,
+    )
+    return { ...plan, stored: new Map(stored) }
+  }
+
+  #keyOf(exchange: Exchange, info: ResourceRequest, of: Representation): CollectionKey {
+    return collectionKey(this.#asOwner(exchange, info), info, of)
   }
 
   /** As the one for whom the answer is kept. */
@@ -327,7 +344,7 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    { info, asOf }: ObjectsPlan,
+    { info, asOf, stored }: ObjectsPlan,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -346,7 +363,8 @@ export class Recorder {
             cutter,
             started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
             replayable,
-            key: collectionKey(this.#asOwner(exchange, info), info, representation),
+            key: this.#keyOf(exchange, info, representation),
+            storedBefore: stored?.get(representation.key),
             asOf,
             info,
             store: this.#store,
@@ -400,6 +418,10 @@ export class Recorder {
     }
   }
 }
+
+/** A list as of now: it names no version, and continues no other list. */
+const isConsistent = ({ query }: ResourceRequest): boolean =>
+  !query.get('resourceVersion') && !query.get('continue')
 
 /** The client's accepted representation that the answer has. */
 function answeredRepresentation(

@@ -128,6 +128,11 @@ export interface CollectionHead {
   readonly gvk: GVK
   readonly resourceVersion: string
   readonly extra: string
+  /**
+   * What was stored when a consistent list was requested. One that is older still is of an API
+   * server whose versions began anew, and not of one that lags: it is taken.
+   */
+  readonly storedBefore?: string | undefined
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { builtInGroups } from '../../api/kube/built-in-groups.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
-import { isNewer } from '../../api/kube/resource-version.ts'
+import { isNewer, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import { sharedIdentity } from '../../api/request/identity.ts'
 import { apiCall } from '../../http/client/api-call.ts'
 import type { Connections } from '../../http/client/connections.ts'
@@ -87,11 +87,11 @@ export class KnownCluster {
       try {
         await probe(origin, withinMs)
       } catch (cause) {
-        // It answers requests all the same.
+        // What answers next may be another one.
+        this.#compared.delete(origin)
+        // One that is not ready answers requests all the same.
         if (cause instanceof NotReady && !(cause instanceof ProbeRefused))
           await this.#compare(origin, withinMs)
-        // What answers next may be another one.
-        else this.#compared.delete(origin)
         throw cause
       }
       await this.#compare(origin, withinMs)
@@ -102,20 +102,32 @@ export class KnownCluster {
     this.#answered.resolve()
     const store = await this.#store.promise
     if (this.#compared.has(origin)) return
+    // What comes while the API server answers may be newer than its answer.
+    const newest = store.newestVersion(isOfOneEtcd)
     const state = await this.#stateAt(origin, withinMs)
     if (state === undefined) return
     // One after the other: the second would drop what came after the first.
-    const turn = this.#turn.then(() => this.#take(state, origin, store))
+    const turn = this.#turn.then(() => this.#take(state, origin, store, newest))
     this.#turn = turn.catch(() => undefined)
     await turn
   }
 
-  async #take({ uid, version }: ClusterState, origin: string, store: Store): Promise<void> {
+  /** `newest`: the newest version that was stored before the request. */
+  async #take(
+    { uid, version }: ClusterState,
+    origin: string,
+    store: Store,
+    newest: ResourceVersion | undefined,
+  ): Promise<void> {
     const known = store.document(key)
     const isOther = uid !== '' && known && Buffer.from(known.body).toString() !== uid
     if (isOther && this.#compared.size > 0)
       throw new OtherCluster(`${origin} is of another cluster than the other API servers`)
-    const isRestored = isNewer(store.newestVersion(isOfOneEtcd), version)
+    // Beside others that were compared it is not restored, nor once all was dropped for that.
+    const isRestored =
+      this.#compared.size === 0 &&
+      isNewer(newest, version) &&
+      isNewer(store.newestVersion(isOfOneEtcd), version)
     if (isOther || isRestored) {
       await store.drop()
       this.#onDropped()
@@ -141,8 +153,8 @@ export class KnownCluster {
     const call = apiCall(new URL(origin), this.#connections.credentials, { patienceMs })
     try {
       const { status, body } = await call({ method: 'GET', path })
-      // The next request follows after an outage.
-      if (status !== 200 && status < 500) this.#compared.add(origin)
+      // It will not say: the next request follows after an outage, else with the next probe.
+      if (status === 403 || status === 404) this.#compared.add(origin)
       if (status !== 200) return undefined
       const [found] = listAt(body, 'items')
       return {

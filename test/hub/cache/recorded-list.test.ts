@@ -124,3 +124,19 @@ void t.test(
     await Promise.all([busy, writing])
   },
 )
+
+void t.test(
+  'a consistent list that is older than what was stored before replaces it',
+  async (t) => {
+    await using cache = await recordingIn(rootFolder(t))
+    await cache.list(allPods, page(95, { a: 90, b: 91 }))
+    await cache.list(`${allPods}?resourceVersion=0`, page(20, { a: 19 }))
+    t.equal(cache.version(), '95', 'one of any age may be of an API server that lags')
+    const asked = cache.ask(allPods)
+    await cache.list(`${allPods}?resourceVersion=0`, page(101, { a: 100 }))
+    await asked.answer(page(96, { a: 90 }))
+    t.equal(cache.version(), '101', 'what came while it was read stays')
+    await cache.list(allPods, page(20, { a: 19 }))
+    t.strictSame([cache.version(), cache.names()], ['20', ['a at 19']])
+  },
+)

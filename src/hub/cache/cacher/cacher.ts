@@ -350,6 +350,11 @@ export class Cacher implements AsyncDisposable {
    */
   #resumeVersion(): string | undefined {
     const [log, stored] = [this.#log, this.version]
+    if (log && isNewer(log.version, stored)) {
+      // A client has listed an API server whose versions began anew.
+      this.#end('expired')
+      return stored
+    }
     if (!log || !stored || !isNewer(stored, log.version)) return log?.version ?? stored
     const changedAt = this.stored()?.changedAt
     if (changedAt !== undefined && !isNewer(changedAt, log.version)) {
@@ -481,6 +486,8 @@ export class Cacher implements AsyncDisposable {
       const stored = this.stored()
       if (stored === undefined) return undefined
       const { batches, resourceVersion } = stored
+      // The collection was removed, and listed from an API server that lags.
+      if (isNewer(log.version, resourceVersion)) return undefined
       return { cursor: log.end, from: resourceVersion, backfill: { batches } }
     }
     if (from === undefined) return undefined

@@ -41,10 +41,15 @@ const bootResources = new Set([
 
 const resourceOf = ([, , group, , resource]: ScopeKey): string => `${group}/${resource}`
 
-/** Whether the node boots with what is in the scope. Tables are for people. */
-const isNeeded = (key: ScopeKey): boolean =>
-  key[0] === sharedIdentity ||
-  (key[0] === nodeIdentity && bootResources.has(resourceOf(key)) && !key[1].includes(';table'))
+/**
+ * Whether the node boots with what is in the scope, or the hub itself reads it. `holders`: of what
+ * is kept for all callers, those that were given it. Tables are for people.
+ */
+const isNeeded = (key: ScopeKey, holders: ReadonlySet<string>): boolean =>
+  (key[0] === sharedIdentity && holders.size === 0) ||
+  ((key[0] === nodeIdentity || holders.has(nodeIdentity)) &&
+    bootResources.has(resourceOf(key)) &&
+    !key[1].includes(';table'))
 
 /** Discovery, which programs read first. OpenAPI is for people. */
 const isNeededDocument = ([identity, path]: DocumentMark): boolean =>
@@ -97,23 +102,25 @@ export function unreferenced(state: State, referenced: ReadonlySet<string>): Evi
 function* candidatesIn(state: State, of?: string): Iterable<Candidate> {
   for (const { key, collections, records } of state.scopes.values()) {
     if (of !== undefined && key[0] !== of) continue
-    const shared = { isNeeded: isNeeded(key) }
     const [, , group, version, resource] = key
     const nameOf = (namespace: string, name: string): string | undefined =>
       podResources.has(resourceOf(key))
         ? qualifiedName({ gvr: { group, version, resource }, namespace, name })
         : undefined
-    for (const { address, seenAt: at, weight: bytes, members } of collections.values()) {
+    for (const each of collections.values()) {
+      const { address, seenAt: at, weight: bytes, members, holders } = each
       const { namespace, labelSelector, fieldSelector } = address
       const only = /^metadata\.name=([^,]*)$/.exec(fieldSelector)?.[1]
       const ofPod = only === undefined || labelSelector !== '' ? undefined : nameOf(namespace, only)
-      yield { ...shared, at, bytes, count: members.size, ofPod, collection: address }
+      const [count, needed] = [members.size, isNeeded(key, holders)]
+      yield { isNeeded: needed, at, bytes, count, ofPod, collection: address }
     }
     for (const record of records.values()) {
       const { namespace, name } = record.held
       const object = [key, namespace, name] as const
       const [at, bytes] = [record.confirmedAt, recordWeight(record)]
-      yield { ...shared, at, bytes, count: 1, ofPod: nameOf(namespace, name), object }
+      const needed = isNeeded(key, record.holders)
+      yield { isNeeded: needed, at, bytes, count: 1, ofPod: nameOf(namespace, name), object }
     }
   }
   for (const { document, body, confirmedAt: at } of state.documents.values()) {

@@ -257,24 +257,31 @@ export class LogStore implements ObjectStore {
         key[4] === resource &&
         (owner === undefined || key[0] === owner),
     )
-    return scopes.map((scope) => {
-      const [identity, representation] = scope.key
-      const names = new Map<string, { namespace: string; name: string }>()
-      const add = ({ namespace, name }: Held): unknown =>
-        names.set(nameKey({ namespace, name }), { namespace, name })
-      for (const { held } of scope.records.values()) add(held)
-      for (const { members } of scope.collections.values())
-        for (const member of members.values()) add(member)
-      const partition = {
-        identity: reader ?? (identity as Identity),
-        representation: representation as RepresentationKey,
-      }
-      return {
-        partition,
-        collections: this.#served(scope, () => true, partition),
-        names: [...names.values()].toSorted(byName),
-      }
-    })
+    // What was kept for all callers once may be of one whose rights the reader has not.
+    const isFormer = ({ collections, records }: Scope): boolean =>
+      reader === sharedIdentity &&
+      !this.#parts.isShared(gvr) &&
+      [...collections.values(), ...records.values()].some(({ holders }) => holders.size > 0)
+    return scopes
+      .filter((scope) => !isFormer(scope))
+      .map((scope) => {
+        const [identity, representation] = scope.key
+        const names = new Map<string, { namespace: string; name: string }>()
+        const add = ({ namespace, name }: Held): unknown =>
+          names.set(nameKey({ namespace, name }), { namespace, name })
+        for (const { held } of scope.records.values()) add(held)
+        for (const { members } of scope.collections.values())
+          for (const member of members.values()) add(member)
+        const partition = {
+          identity: reader ?? (identity as Identity),
+          representation: representation as RepresentationKey,
+        }
+        return {
+          partition,
+          collections: this.#served(scope, () => true, partition),
+          names: [...names.values()].toSorted(byName),
+        }
+      })
   }
 
   document({ identity, path, representation }: DocumentKey): StoredDocument | undefined {

@@ -167,7 +167,8 @@ export class StagedReplacement implements Replacement {
     if (this.failure) throw this.failure
     const { address } = this.#parts
     const before = this.#collection
-    if (before && isNewer(before.version, head.resourceVersion)) return undefined
+    const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
+    if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return undefined
     const objects: ObjectMark[] = []
     const placed: Body[] = []
     for (const [key, { mark, stored, body }] of this.#listed) {

@@ -4,6 +4,7 @@ import type { Identity } from '../../../../src/api/request/identity.ts'
 import type { CollectionKey, ObjectKey } from '../../../../src/hub/store/store.ts'
 import type { LogStore } from '../../../../src/hub/store/log/log-store.ts'
 import { collection, head, json, object, pod, replace } from '../../../contracts/object-store.ts'
+import { until } from '../../../kit/until.ts'
 import { open } from './opened.ts'
 
 const [guest, other] = [tokenHolder('guest'), tokenHolder('other')]
@@ -120,4 +121,36 @@ void t.test('what is being written when it is withdrawn is withdrawn, too', asyn
   await new Promise<void>((resolve) => void setImmediate(resolve))
   await Promise.all([listed, own.withdraw(guest, what)])
   t.equal(own.version(as(guest)), undefined)
+})
+
+void t.test(
+  'what is no longer kept for all is shown to none by the rights of another',
+  async (t) => {
+    const directory = t.testdir()
+    const { gvr } = as(guest)
+    {
+      await using store = await open(directory, everyone)
+      await list(store, as(guest), '7', 'a')
+      await store.grant(guest, as(guest))
+      t.equal(store.partitions(gvr, sharedIdentity).length, 1)
+    }
+    await using store = await open(directory)
+    t.strictSame(store.partitions(gvr, sharedIdentity), [])
+  },
+)
+
+void t.test('of what is kept for all only what the node reads is never evicted', async (t) => {
+  await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
+  const part = (name: string) => ({ labelSelector: `app=${name}` })
+  await list(store, as(nodeIdentity, part('node')), '1', 'of-the-node')
+  await store.grant(nodeIdentity, as(nodeIdentity, part('node')))
+  await list(store, as(guest, part('0')), '1', 'of-the-guest')
+  await store.grant(guest, as(guest, part('0')))
+  for (let at = 1; at < 36; at += 1) {
+    const large = object(`large-${at}`, at, { bytes: Buffer.alloc(100_000) })
+    await replace(store, as(guest, part(`${at}`)), head('1'), [large])
+    await store.grant(guest, as(guest, part(`${at}`)))
+  }
+  await until('what only the guest reads to go', () => !store.list(as(guest, part('0'))))
+  t.ok(store.list(as(nodeIdentity, part('node'))))
 })

@@ -1,0 +1,58 @@
+import t from 'tap'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import pino from 'pino'
+import { resourceVersion } from '../../../src/api/kube/resource-version.ts'
+import { Connections } from '../../../src/http/client/connections.ts'
+import { KnownCluster } from '../../../src/hub/wiring/known-cluster.ts'
+
+/** An API server at version 100, and a store at `stored`, that is asked by a probe. */
+async function probed(
+  stored: { at: string },
+  whileAsked: () => void,
+  status = 200,
+): Promise<{ readonly asked: number; readonly drops: number }> {
+  const found = { asked: 0, drops: 0 }
+  const server = createServer((_, response) => {
+    found.asked += 1
+    whileAsked()
+    response.writeHead(status, { 'Content-Type': 'application/json' })
+    response.end(JSON.stringify({ metadata: { resourceVersion: '100' }, items: [] }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  await using connections = new Connections({ files: [] })
+  const known = new KnownCluster(connections, pino({ enabled: false }))
+  const store = {
+    document: () => undefined,
+    putDocument: () => Promise.resolve(),
+    newestVersion: () => resourceVersion(stored.at),
+    drop: () => {
+      found.drops += 1
+      return Promise.resolve()
+    },
+  }
+  known.keepIn(store, () => undefined)
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const probe = known.comparing(() => Promise.resolve())
+  for (let round = 0; round < 2; round += 1) await probe(origin, 1_000)
+  server.close()
+  return found
+}
+
+void t.test('a cluster that is behind what is stored was restored', async (t) => {
+  t.match(await probed({ at: '101' }, () => undefined), { drops: 1 })
+  t.match(await probed({ at: '100' }, () => undefined), { drops: 0 })
+})
+
+void t.test('but not where the store went on while the API server answered', async (t) => {
+  const stored = { at: '100' }
+  const advance = (): void => void (stored.at = '105')
+  t.match(await probed(stored, advance), { drops: 0 })
+})
+
+void t.test('an API server that is too busy to say is compared later', async (t) => {
+  for (const status of [429, 401, 500])
+    t.match(await probed({ at: '101' }, () => undefined, status), { asked: 2, drops: 0 })
+  t.match(await probed({ at: '101' }, () => undefined, 403), { asked: 1, drops: 0 })
+})
