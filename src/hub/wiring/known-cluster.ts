@@ -123,11 +123,9 @@ export class KnownCluster {
     const isOther = uid !== '' && known && Buffer.from(known.body).toString() !== uid
     if (isOther && this.#compared.size > 0)
       throw new OtherCluster(`${origin} is of another cluster than the other API servers`)
-    // Beside others that were compared it is not restored, nor once all was dropped for that.
+    // Once all was dropped for that, what came since is of the restored one.
     const isRestored =
-      this.#compared.size === 0 &&
-      isNewer(newest, version) &&
-      isNewer(store.newestVersion(isOfOneEtcd), version)
+      isNewer(newest, version) && isNewer(store.newestVersion(isOfOneEtcd), version)
     if (isOther || isRestored) {
       await store.drop()
       this.#onDropped()
