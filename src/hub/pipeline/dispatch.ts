@@ -90,10 +90,9 @@ function requiresUpstream({ method, info }: Exchange): boolean {
   return isList && !query.get('resourceVersion')
 }
 
-/** The handlers of cachers. */
+/** The way of cachers to the API servers. */
 export const upstreamHandlers = (parts: UpstreamPathParts): UpstreamHandlers => ({
   recorded: async (exchange) => forwardWithRetry(exchange, parts),
-  unrecorded: (exchange) => parts.forward(exchange, parts),
 })
 
 /** Whether the request would be refused, and is none that could end the refusal. */

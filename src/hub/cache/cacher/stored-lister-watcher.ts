@@ -1,10 +1,4 @@
-import type {
-  BytesReply,
-  Exchange,
-  Handler,
-  Reply,
-  WatchReply,
-} from '../../../http/exchange/exchange.ts'
+import type { Exchange, Handler, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-request.ts'
 import type { WatchEvent } from '../../../api/codec/watch.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
@@ -13,11 +7,10 @@ import { askingFor, type Representation } from '../../../api/request/representat
 import type { CollectionKey } from '../../store/store.ts'
 import { refusalOf } from '../refusal.ts'
 
-/** The handlers that reach the API servers. */
+/** How a cacher reaches the API servers. */
 export interface UpstreamHandlers {
   /** Records each answer before it returns it: its content has been committed. */
   readonly recorded: Handler<Exchange, Reply>
-  readonly unrecorded: Handler<Exchange, BytesReply>
 }
 
 /** The client in whose place a cacher reads from the API server. */

@@ -64,7 +64,7 @@ const cacherOf = (
       key,
       representation,
       store,
-      upstream: { recorded, unrecorded: ({ signal }) => untilOver(signal) },
+      upstream: { recorded },
       connectivity: () => ({
         online: () => true,
         changed: () => new AbortController().signal,

@@ -61,7 +61,7 @@ const cachersOf = (
   store: ObjectStore,
   recovered: AbortSignal,
   leastMs: number,
-  upstream: UpstreamHandlers = { recorded: silent, unrecorded: silent },
+  upstream: UpstreamHandlers = { recorded: silent },
 ): Cachers =>
   new Cachers({
     store,
@@ -362,7 +362,6 @@ void t.test('the collections with the most events drop theirs first', async (t) 
   }
   await using cachers = cachersOf(store, AbortSignal.abort(), 60_000, {
     recorded,
-    unrecorded: silent,
   })
   const watched = async (namespace: string): Promise<string[]> => {
     const url = `/api/v1/namespaces/${namespace}/pods?watch=true&resourceVersion=50`
@@ -434,7 +433,6 @@ void t.test(
         read.resolve(exchange)
         return silent(exchange)
       },
-      unrecorded: silent,
     })
     const client = new AbortController()
     const described = { headers: { 'User-Agent': 'kubectl/v1.36.0' }, signal: client.signal }
