@@ -33,13 +33,13 @@ const pairedRuns = '7'
 
 /**
  * Reads the command line. A word of `--only` selects the row of that name, or all whose names it
- * begins up to a dash. Results of all rows go to `folder`, unless `--out` names another; of some,
- * or of two builds, only where it does.
+ * begins up to a dash; `summary` stands for those of the summary. Results of all rows go to
+ * `folder`, unless `--out` names another; of some, or of two builds, only where it does.
  */
 export function readOptions<Row extends { readonly name: string }>(
   argv: readonly string[],
   all: readonly Row[],
-  folder: string,
+  { folder, summary }: { readonly folder: string; readonly summary: readonly string[] },
 ): BenchOptions<Row> | Mistakes {
   let values
   try {
@@ -49,7 +49,7 @@ export function readOptions<Row extends { readonly name: string }>(
         only: { type: 'string', multiple: true },
         peers: { type: 'string', multiple: true },
         runs: { type: 'string' },
-        seconds: { type: 'string', default: '1' },
+        seconds: { type: 'string', default: '5' },
         upstream: { type: 'string' },
         out: { type: 'string' },
         baseline: { type: 'string' },
@@ -63,7 +63,7 @@ export function readOptions<Row extends { readonly name: string }>(
     return { mistakes: [(error as Error).message] }
   }
   const mistakes: string[] = []
-  const words = wordsOf(values.only)
+  const words = wordsOf(values.only).flatMap((word) => (word === 'summary' ? summary : [word]))
   const unknown = words.filter((word) => !all.some(({ name }) => selects(word, name)))
   if (unknown.length > 0)
     mistakes.push(
@@ -80,7 +80,7 @@ export function readOptions<Row extends { readonly name: string }>(
     return value
   }
   const { upstream, out, baseline, against, hub, yurthub } = values
-  const runs = whole('runs', values.runs ?? (against === undefined ? '3' : pairedRuns), 100)
+  const runs = whole('runs', values.runs ?? (against === undefined ? '5' : pairedRuns), 100)
   const seconds = whole('seconds', values.seconds, 600)
   if (upstream !== undefined && upstream !== 'real' && upstream !== 'sandbox') {
     mistakes.push(`--upstream=${upstream}: real or sandbox`)

@@ -5,6 +5,7 @@ import { type BenchOptions, readOptions } from './options.ts'
 import { hasFailed } from './measure/row.ts'
 import { compare, linesOf } from './report/baseline.ts'
 import { pairedLines } from './report/paired.ts'
+import { summaryRows } from './report/summary.ts'
 import { readResults, type Results } from './report/results.ts'
 import { writeResults } from './report/write.ts'
 import { scenarios } from './scenarios/index.ts'
@@ -12,10 +13,11 @@ import type { Scenario } from './scenarios/scenario.ts'
 import { bench } from './whole-run.ts'
 
 const usage = `Usage: npm run bench -- [OPTION...]
-  --only ROW,...       some rows; a word before a dash names all that begin with it: get, list, watch
+  --only ROW,...       some rows; a word before a dash names all that begin with it: get, list, watch;
+                       summary: those that the summary shows
   --peers NAME,...     some peers
-  --runs N             rounds of each row (3; 7 with --against)
-  --seconds N          of one measurement (1)
+  --runs N             rounds of each row (5; 7 with --against)
+  --seconds N          of one measurement (5)
   --upstream real|sandbox  kube-apiserver and etcd (where they are found), or the one in memory
   --yurthub FILE       OpenYurt's program, for the peer of that name
   --out DIR            where results.json, results.md and results.svg go (bench/, for a run of all rows)
@@ -43,7 +45,10 @@ async function main(): Promise<number> {
   if (first === 'planted') return (await import('./planted/run.ts')).findPlanted(say)
   if (first === 'churn') return (await import('./churn.ts')).benchChurn(rest, say)
   if (first === 'cluster') return (await import('./cluster/run.ts')).benchCluster(rest, say)
-  const options = readOptions(process.argv.slice(2), scenarios, import.meta.dirname)
+  const options = readOptions(process.argv.slice(2), scenarios, {
+    folder: import.meta.dirname,
+    summary: summaryRows,
+  })
   if ('mistakes' in options) {
     for (const mistake of options.mistakes) console.error(`bench: ${mistake}`)
     return 2

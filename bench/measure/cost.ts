@@ -6,6 +6,8 @@ import { cpuBetween, forgetPeak, usageOf } from './process-usage.ts'
  */
 export interface Cost {
   readonly cpuSeconds?: number
+  /** The share of it that threads beside the main one took, 0 to 1. */
+  readonly besideMain?: number
   /** The most that was resident meanwhile. */
   readonly peakMegabytes?: number
 }
@@ -20,10 +22,13 @@ export async function costOf<Result>(
   const before = usageOf(id)
   const result = await act()
   const after = usageOf(id)
+  const threadSeconds = after.threadSeconds - before.threadSeconds
+  const mainSeconds = after.mainSeconds - before.mainSeconds
   return {
     result,
     cost: {
       cpuSeconds: cpuBetween(before, after),
+      ...(threadSeconds > 0 && { besideMain: 1 - mainSeconds / threadSeconds }),
       peakMegabytes: after.peakBytes / 1e6,
     },
   }

@@ -7,6 +7,8 @@ export interface Usage {
   readonly cpuSeconds: number
   /** Of the threads that run now, in nanoseconds; nothing where the kernel does not count it. */
   readonly threadSeconds: number
+  /** The same of the main threads alone. */
+  readonly mainSeconds: number
   readonly residentBytes: number
   /** Resident and of no file: what the process alone holds. */
   readonly anonymousBytes: number
@@ -79,6 +81,7 @@ export function usageOf(root: number): Usage {
   return {
     cpuSeconds: sum('cpuSeconds'),
     threadSeconds: sum('threadSeconds'),
+    mainSeconds: sum('mainSeconds'),
     residentBytes: sum('residentBytes'),
     anonymousBytes: sum('anonymousBytes'),
     peakBytes: sum('peakBytes'),
@@ -105,7 +108,9 @@ function usageOfOne(id: number): Usage {
   const { ticks, childTicks } = parseStat(readFileSync(`/proc/${id}/stat`, 'utf8'))
   const memory = parseMemory(readFileSync(`/proc/${id}/status`, 'utf8'))
   const cpuSeconds = (ticks + childTicks) / ticksPerSecond
-  return { cpuSeconds, threadSeconds: threadSecondsOf(id), ...memory }
+  const threads = secondsOfThreads(id)
+  const threadSeconds = [...threads.values()].reduce((total, each) => total + each, 0)
+  return { cpuSeconds, threadSeconds, mainSeconds: threads.get(`${id}`) ?? 0, ...memory }
 }
 
 /**
@@ -119,17 +124,18 @@ export function waitedForSeconds(): number {
 }
 
 /** The first word of each thread's `schedstat` (Documentation/scheduler/sched-stats.rst). */
-function threadSecondsOf(id: number): number {
+function secondsOfThreads(id: number): ReadonlyMap<string, number> {
   const folder = `/proc/${id}/task`
-  let nanoseconds = 0
+  const seconds = new Map<string, number>()
   for (const thread of readdirSync(folder)) {
     try {
-      nanoseconds += Number.parseInt(readFileSync(`${folder}/${thread}/schedstat`, 'utf8'), 10)
+      const words = readFileSync(`${folder}/${thread}/schedstat`, 'utf8')
+      seconds.set(thread, Number.parseInt(words, 10) / 1e9)
     } catch {
       // It ended meanwhile, or the kernel does not count.
     }
   }
-  return nanoseconds / 1e9
+  return seconds
 }
 
 /** So many more ticks than threads ran: one of them, or a child, ended in between. */

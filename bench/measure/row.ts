@@ -5,7 +5,12 @@ import { ratios, spread, type Spread } from './statistics.ts'
 export interface Aim {
   readonly most: number
   readonly to?: PeerName
+  /** In every round; absent: the median of the rounds. */
+  readonly everyRound?: true
 }
+
+/** Below the peer's figure in every round. */
+export const aheadOf = (to: PeerName): Aim => ({ most: 1, to, everyRound: true })
 
 /** One figure that a row reports of each peer. */
 export interface Metric {

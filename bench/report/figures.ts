@@ -39,13 +39,15 @@ export function spreadText({ median, min, max }: Spread, digits: number): string
 /** Whether the hub is where it is to be; `undefined` where that was not measured. */
 export function isReached(figure: Figure | undefined, aim: Aim): boolean | undefined {
   const held = aimedFigure(figure, aim)
-  return held && held.median <= aim.most
+  return held && (aim.everyRound ? held.max < aim.most : held.median <= aim.most)
 }
 
-export const aimText = ({ most, to }: Aim): string =>
-  to === undefined
-    ? `${numberText(most, 0).length > 3 ? numberText(most, 0) : most}`
-    : `${most} x ${to}`
+export const aimText = ({ most, to, everyRound }: Aim): string =>
+  everyRound
+    ? `ahead of ${to}`
+    : to === undefined
+      ? `${numberText(most, 0).length > 3 ? numberText(most, 0) : most}`
+      : `${most} x ${to}`
 
 /** What went wrong with a peer, or makes its figures doubtful. */
 export function remarksOn({ peer, failures, loadShare }: PeerResult): string[] {

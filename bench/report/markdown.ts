@@ -1,6 +1,7 @@
 import { type PeerName, peerNames } from '../peers/peer.ts'
 import { aimText, type FigureRow, figureRows, isReached, remarksOn, spreadText } from './figures.ts'
 import type { PageNotes, Results } from './results.ts'
+import { summaryHead, summaryLines, verdictOf } from './summary.ts'
 
 /** From so many cores of others' work on, figures are not what a quiet machine would give. */
 const busyCores = 0.1
@@ -17,7 +18,10 @@ export function markdownOf(results: Results, { command, moved }: PageNotes): str
   return `${[
     '# One run of the benchmark',
     ...busyWarning(results),
-    '![Each figure as a multiple of its aim, and how work grows](results.svg)',
+    'Medians; “ahead” is below the peer’s figure in every round. [All figures](#all-figures) stand below.',
+    table(summaryHead, summaryLines(figures)),
+    ...(figures.some(({ metric }) => metric.aims?.length) ? [countOf(figures)] : []),
+    '![Each figure as a multiple of its target, and how work grows](results.svg)',
     table(['', ''], made(results, command)),
     table(
       ['Peer', 'Is'],
@@ -26,10 +30,10 @@ export function markdownOf(results: Results, { command, moved }: PageNotes): str
         ...missing.map(({ name, why }) => [name, `missing: ${why}`]),
       ],
     ),
+    '## All figures',
     'Medians of all rounds, with the least and the most. The ratio is the median over the rounds of the hub’s figure to that peer’s in the same round. [README.md](README.md) says how to read this.',
-    ...(figures.some(({ metric }) => metric.aims?.length) ? [summaryOf(figures)] : []),
     table(
-      ['Row', 'Figure', ...shown, 'Ratio', 'Aim', 'Reached'],
+      ['Row', 'Figure', ...shown, 'Ratio', 'Target', 'Reached'],
       figures.map((figure) => lineOf(figure, shown)),
     ),
     ...(remarks.length > 0
@@ -74,10 +78,7 @@ function lineOf({ row, metric, of }: FigureRow, shown: readonly PeerName[]): str
     const ratio = to && hub?.ratios[to]
     return ratio ? [`${spreadText(ratio, 2)} x ${to}`] : []
   })
-  const reached = aims.map((aim) => {
-    const is = isReached(hub, aim)
-    return is === undefined ? 'not measured' : is ? 'yes' : '**no**'
-  })
+  const reached = aims.map((aim) => verdictOf(isReached(hub, aim)))
   return [
     row.name,
     metric.title,
@@ -91,12 +92,12 @@ function lineOf({ row, metric, of }: FigureRow, shown: readonly PeerName[]): str
   ]
 }
 
-function summaryOf(figures: readonly FigureRow[]): string {
+function countOf(figures: readonly FigureRow[]): string {
   const verdicts = figures.flatMap(({ metric, of }) =>
     (metric.aims ?? []).map((aim) => isReached(of('hub'), aim)),
   )
   const count = (is: boolean | undefined): number => verdicts.filter((each) => each === is).length
-  return `Of ${verdicts.length} aims ${count(true)} are reached, ${count(false)} are not, and ${count(undefined)} were not measured.`
+  return `Of ${verdicts.length} targets ${count(true)} are reached, ${count(false)} are not, and ${count(undefined)} were not measured.`
 }
 
 function table(head: readonly string[], lines: readonly (readonly string[])[]): string {

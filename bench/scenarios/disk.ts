@@ -34,8 +34,9 @@ async function events<Result>(
 
 const diskMetrics: readonly Metric[] = [
   { key: 'bytes', title: 'kB/event', digits: 1 },
+  { key: 'times', title: 'written : bytes of the events', digits: 2, aims: [{ most: 2.2 }] },
   { key: 'writes', title: 'writes/event', digits: 1 },
-  { key: 'syncs', title: 'syncs/s', digits: 2 },
+  { key: 'syncs', title: 'syncs/s', digits: 2, aims: [{ most: 0.2 }] },
 ]
 
 /** What the first list has the store do, as to write its log anew, is over by then. */
@@ -61,9 +62,13 @@ export const disk: Scenario = {
     const before = counts()
     const { count, failures } = await events(peer, setting, () => Promise.resolve())
     const [bytes = 0, writes = 0, syncs = 0] = counts().map((now, at) => now - (before[at] ?? 0))
+    const { load, direct, pods } = setting
+    const [pod = ''] = pods
+    const { body } = await load.run('fetchOnce', { target: direct, path: pod, headers })
     return {
       figures: {
         bytes: bytes / count / 1000,
+        times: bytes / count / body.length,
         writes: writes / count,
         syncs: syncs / setting.seconds,
       },

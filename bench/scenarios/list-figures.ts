@@ -5,16 +5,17 @@ import type { Aim, Metric, Sample } from '../measure/row.ts'
 /** What the time and the CPU of a list are to be at most. */
 export interface ListAims {
   readonly time?: readonly Aim[]
+  readonly firstByte?: readonly Aim[]
   readonly cpu?: readonly Aim[]
 }
 
 /** The figures of repeated lists of a whole collection. */
 export const listMetrics = (
-  firstByte: string,
-  { time = [], cpu = [] }: ListAims = {},
+  firstByteTitle: string,
+  { time = [], firstByte = [], cpu = [] }: ListAims = {},
 ): readonly Metric[] => [
   { key: 'time', title: 'ms', digits: 1, against: 'direct', aims: time },
-  { key: 'firstByte', title: firstByte, digits: 1, against: 'direct' },
+  { key: 'firstByte', title: firstByteTitle, digits: 1, against: 'direct', aims: firstByte },
   { key: 'cpu', title: 'cpu ms', digits: 1, against: 'haproxy-http', aims: cpu },
   { key: 'memory', title: 'peak MB', digits: 0 },
 ]

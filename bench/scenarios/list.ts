@@ -14,6 +14,7 @@ const bodySize: Metric = { key: 'size', title: 'body kB', digits: 0 }
 
 const online: ListAims = {
   time: [{ most: 1.2, to: 'direct' }],
+  firstByte: [{ most: 2, to: 'direct' }],
   cpu: [{ most: 2, to: 'haproxy-http' }],
 }
 
@@ -116,7 +117,7 @@ export const listGzip = lists(
 export const offlineListJson = lists(
   { name: 'offline-list-json', title: 'LIST 500 pods in JSON, API server gone', needs: 'offline' },
   json,
-  { time: [{ most: 4.2 }] },
+  { time: [{ most: 1.5 }] },
 )
 
 export const offlineListProtobuf = lists(
@@ -126,5 +127,5 @@ export const offlineListProtobuf = lists(
     needs: 'offline',
   },
   protobuf,
-  { time: [{ most: 2.7 }] },
+  { time: [{ most: 1.5 }] },
 )

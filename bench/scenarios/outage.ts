@@ -10,7 +10,7 @@ const metricsWith = (first: number): readonly Metric[] => [
   { key: 'get', title: 'first GET ms', digits: 0, aims: [{ most: first }] },
   { key: 'list', title: 'first LIST ms', digits: 0, aims: [{ most: first }] },
   { key: 'told', title: 'known offline after ms', digits: 0 },
-  { key: 'offlineGet', title: 'GET then ms', digits: 1 },
+  { key: 'offlineGet', title: 'GET then ms', digits: 1, aims: [{ most: 20 }] },
   { key: 'back', title: 'online again after ms', digits: 0 },
 ]
 

@@ -2,13 +2,21 @@ import { hostname } from 'node:os'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Metric, type Sample, type Series, summarize } from '../../bench/measure/row.ts'
+import {
+  aheadOf,
+  type Metric,
+  type Sample,
+  type Series,
+  summarize,
+} from '../../bench/measure/row.ts'
 import { compare } from '../../bench/report/baseline.ts'
 import { markdownOf } from '../../bench/report/markdown.ts'
 import { pairedLines } from '../../bench/report/paired.ts'
 import { pictureOf } from '../../bench/report/picture.ts'
 import { readResults, type Results } from '../../bench/report/results.ts'
+import { summary } from '../../bench/report/summary.ts'
 import { writeResults } from '../../bench/report/write.ts'
+import { scenarios } from '../../bench/scenarios/index.ts'
 
 const metrics: readonly Metric[] = [
   {
@@ -110,11 +118,48 @@ void t.test('the page has figures, ratio, aim and verdict, and missing figures',
     '| list-json | B/GET |  | 20 (10 to 30) |  | 100; 0.5 x yurthub | yes; not measured |',
   )
   t.match(page, '| nginx | missing: no nginx on PATH |')
-  t.match(page, 'Of 3 aims 1 are reached, 1 are not, and 1 were not measured.')
+  t.match(page, 'Of 3 targets 1 are reached, 1 are not, and 1 were not measured.')
   t.match(page, '| Commit | 0123456789 |')
   t.match(page, '`npm run bench -- --runs 3`')
   t.match(page, '- worse: this')
   t.notMatch(page, 'busy machine')
+})
+
+void t.test(
+  'the summary has peers, target and verdict; ahead is ahead in each round',
+  async (t) => {
+    const cpu: Metric = {
+      key: 'cpu',
+      title: 'cpu s/1,000',
+      digits: 2,
+      aims: [{ most: 2, to: 'http-proxy' }, aheadOf('yurthub')],
+    }
+    const lineWith = (yurthub: readonly number[]) => {
+      const rows = [
+        summarize({ name: 'get-passed', title: '', metrics: [cpu] }, [
+          { peer: 'http-proxy', samples: samplesOf({ cpu: [1, 1, 1] }) },
+          { peer: 'yurthub', samples: samplesOf({ cpu: yurthub }) },
+          hubOf({ cpu: [1, 2, 1] }),
+        ]),
+      ]
+      const page = markdownOf({ ...resultsOf(), rows }, notes)
+      return page.split('\n').find((each) => each.startsWith('| GET passed on: CPU'))
+    }
+    const start = '| GET passed on: CPU, s per 1,000 | 1.00 |'
+    const targets = '2 x http-proxy; ahead of yurthub'
+    t.equal(lineWith([3, 3, 3]), `${start} 3.00 | 1.00 |  |  | ${targets} | yes; yes |`)
+    t.equal(lineWith([3, 2, 3]), `${start} 3.00 | 1.00 |  |  | ${targets} | yes; **no** |`)
+  },
+)
+
+void t.test('each line of the summary is a figure of a row', async (t) => {
+  for (const [words, row, key] of summary)
+    t.ok(
+      scenarios
+        .find(({ name }) => name === row)
+        ?.metrics.some((metric) => metric.key === key && metric.aims?.length),
+      `${words}, with a target`,
+    )
 })
 
 void t.test(
