@@ -94,9 +94,10 @@ export interface Converged {
 
 /**
  * How long a client may take to come back: client-go waits up to half a minute and its jitter
- * between two attempts.
+ * between two attempts, and twice where the first is answered 410, since it waits before its list,
+ * too.
  */
-const patienceSeconds = 75
+const patienceSeconds = 135
 
 /**
  * client-go's reflectors behind a hub, in both encodings, with WatchList and without, through
