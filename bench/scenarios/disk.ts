@@ -59,8 +59,12 @@ export const disk: Scenario = {
     const { peer, disk } = await setting.hubs.onDisk(of)
     const places = ['bytes', 'writes', 'syncsEnded'] as const
     const counts = (): number[] => places.map((place) => disk.count(place))
-    const before = counts()
-    const { count, failures } = await events(peer, setting, () => Promise.resolve())
+    // The list that a watch begins with is committed, and synced, before.
+    const {
+      result: before,
+      count,
+      failures,
+    } = await events(peer, setting, () => Promise.resolve(counts()))
     const [bytes = 0, writes = 0, syncs = 0] = counts().map((now, at) => now - (before[at] ?? 0))
     const { load, direct, pods } = setting
     const [pod = ''] = pods
