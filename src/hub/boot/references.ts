@@ -174,17 +174,19 @@ class ReferenceCollector {
 
   /** Of two references to one object the stricter one counts. */
   add(reference: ObjectReference): void {
-    const { gvr, namespace, name, by, need } = reference
-    if (name === '' && by !== 'listed') return
+    const { gvr, namespace, name, need } = reference
     const key = `${gvr.resource}/${namespace}/${name}`
     if (need === 'required' || !this.#objects.has(key)) this.#objects.set(key, reference)
   }
 
+  /** Most variables and volumes name no object: an empty `name`. */
   watched(gvr: GVR, name: string, need: Need): void {
+    if (name === '') return
     this.add({ gvr, namespace: this.#namespace, name, by: 'list', need })
   }
 
   named(gvr: GVR, name: string, need: Need): void {
+    if (name === '') return
     this.add({ gvr, namespace: this.#namespace, name, by: 'get', need })
   }
 
@@ -199,6 +201,7 @@ class ReferenceCollector {
 
   /** A secret and a config map, in the fields of `of` with these names. */
   #source(of: Json | undefined, secret: string, configMap: string, nameOfSecret = 'name'): void {
+    if (of === undefined) return
     this.watched(resources.secrets, textAt(of, secret, nameOfSecret), needAt(of, secret))
     this.watched(resources.configMaps, textAt(of, configMap, 'name'), needAt(of, configMap))
   }
