@@ -27,7 +27,7 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^nodehub cluster (?:check|exit-plan|give-back)\b/, 'API server'],
   [/^nodehub cluster /, { lastsUntil: /nodehub serves the cluster/ }],
   [
-    /^kubectl (?:-n \S+ (?:create|delete)|(?:label|annotate) nodes?|delete (?:mutating|validating)|apply -k)/,
+    /^kubectl (?:-n \S+ (?:create|delete)|(?:label|annotate) nodes?|delete (?:mutating|validating))/,
     'API server',
   ],
   [/^kubectl (?:get (?:csr|node)$|-n nodehub-system get leases)/, 'API server'],
@@ -36,6 +36,7 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
     /^kubectl -n kube-system (?:rollout|patch) /,
     { notRun: 'needs nodes with installers: adopt.test.ts has a DaemonSet rolled out' },
   ],
+  [/^kubectl kustomize /, { by: 'test/control-plane/chart.test.ts' }],
   [/^kubectl /, { by: 'test/control-plane/on-site-pods.test.ts' }],
   [/^helm install/, { by: 'test/control-plane/chart.test.ts' }],
   [/^for unit in nodehub/, 'units'],

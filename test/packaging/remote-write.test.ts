@@ -112,7 +112,11 @@ async function counter(url: string, name: string): Promise<number> {
 }
 
 void t.test('promtool accepts both configurations', { skip: promtool.missing }, async (t) => {
-  for (const argv of [['--agent', `${folder}/agent.yaml`], [`${folder}/receiver.yaml`]]) {
+  const receiver = t.testdir({
+    'receiver.yaml': readFileSync(`${folder}/receiver.yaml`, 'utf8'),
+    'alerts.yaml': readFileSync('packaging/cluster/chart/monitoring/alerts.yaml', 'utf8'),
+  })
+  for (const argv of [['--agent', `${folder}/agent.yaml`], [`${receiver}/receiver.yaml`]]) {
     const { code, output } = await promtool.run(['check', 'config', ...argv])
     t.equal(code, 0, output)
   }
