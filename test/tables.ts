@@ -3,15 +3,17 @@ import { footprintRows } from '../bench/report/footprint.ts'
 import { readResults } from '../bench/report/results.ts'
 import { readRecord } from '../bench/host-network/record.ts'
 import { armsBy, cellsOf, costsOf } from '../bench/host-network/table.ts'
-import { liveMark, notYet } from '../src/cli/flag-help.ts'
-import { checkOptions, clusterOptions, exitPlanOptions } from '../src/config/cluster-options.ts'
-import { defaultOf, groups, isAcceptedOnly, type OptionTable } from '../src/config/option.ts'
+import { reference } from '../packaging/reference.ts'
+import { flagText, flagUsage } from '../src/cli/flag-help.ts'
+import { groups, isAcceptedOnly, type OptionTable } from '../src/config/option.ts'
 import { options } from '../src/config/options.ts'
 import { clusterMetricTable } from '../src/metrics/cluster-table.ts'
 import { rules } from '../src/node/lint/rules.ts'
 import { metricTable, type MetricRow } from '../src/metrics/table.ts'
 
 const quoted = (text: string): string => (text === '' ? '' : `\`${text}\``)
+
+const sections = await reference()
 
 interface DocumentTable {
   readonly file: string
@@ -60,9 +62,7 @@ export const lists: readonly DocumentList[] = [
     name: 'of earlier releases',
     lines: () => acceptedFlags('earlier releases'),
   },
-  { file: 'docs/cli.md', name: 'cluster', lines: () => groupedFlags(clusterOptions) },
-  { file: 'docs/cli.md', name: 'cluster check', lines: () => flagLines(checkOptions) },
-  { file: 'docs/cli.md', name: 'cluster exit-plan', lines: () => ownFlags(exitPlanOptions) },
+  { file: 'docs/cli.md', name: 'commands', lines: () => commandLines() },
   { file: 'docs/cli.md', name: 'rules', lines: () => ruleLines() },
   { file: 'docs/metrics.md', name: 'nodehub', lines: () => metricLines('nodehub_') },
   { file: 'docs/metrics.md', name: 'yurthub', lines: () => metricLines('node_yurthub_') },
@@ -73,40 +73,57 @@ export const lists: readonly DocumentList[] = [
   },
 ]
 
-/** Flag, default, meaning; none of those that are only accepted. */
+/** Name and meaning; none of those that are only accepted. */
 const flagLines = (table: OptionTable): string[] =>
   Object.entries(table)
     .filter(([, { group }]) => !isAcceptedOnly(group))
-    .map(([name, option]) => {
-      const usual = defaultOf(option)
-      const shown = usual === '' ? '' : ` (${inText(usual)})`
-      return `- \`--${name}\`${shown}: ${inText(option.help)}${option.live ? liveMark : ''}${inText(notYet(option))}`
-    })
+    .map(([name, option]) => `- ${quoted(flagUsage(name, option))}: ${inText(flagText(option))}`)
 
 /** Those of the command, by their groups. */
 const groupedFlags = (table: OptionTable): string[] =>
-  groups
-    .map((group) => ({
-      group,
-      lines: flagLines(
-        Object.fromEntries(Object.entries(table).filter(([, option]) => option.group === group)),
-      ),
-    }))
+  [...Map.groupBy(Object.entries(table), ([, { group }]) => group)]
+    .toSorted(
+      ([a], [b]) => groups.findIndex((each) => each === a) - groups.findIndex((each) => each === b),
+    )
+    .map(([group, flags]) => ({ group, lines: flagLines(Object.fromEntries(flags)) }))
     .filter(({ lines }) => lines.length > 0)
-    .flatMap(({ group, lines }, i) => [...(i > 0 ? [''] : []), `### ${group}`, '', ...lines])
+    .flatMap(({ group, lines }, i) => [
+      ...(i > 0 ? [''] : []),
+      ...(group === undefined ? [] : [`### ${group}`, '']),
+      ...lines,
+    ])
 
-/** Those that `nodehub cluster check` does not have, too. */
-const ownFlags = (table: OptionTable): string[] =>
-  flagLines(
-    Object.fromEntries(
-      Object.entries(table).filter(([name]) => !Object.hasOwn(checkOptions, name)),
-    ),
-  )
+/** Flags that the section of another command has. */
+const otherFlags = (owner: string, flags: readonly string[]): string =>
+  flags.length === Object.keys(sections.find(({ name }) => name === owner)?.own ?? {}).length
+    ? `All flags of ${quoted(owner)}`
+    : `As for ${quoted(owner)}: ${flags.map((flag) => quoted(`--${flag}`)).join(', ')}`
+
+/** The commands that have flags of their own, but for `start`, which has a page. */
+const commandLines = (): string[] =>
+  sections
+    .filter(({ name, own, others, flagsOf }) => {
+      const isReport = name.startsWith('inspect ') && Object.keys(own).length === 0
+      return (
+        ![name, flagsOf].includes('start') && !isReport && Object.keys(own).length + others.size > 0
+      )
+    })
+    .flatMap(({ name, usage, own, others }) => [
+      `## ${name}`,
+      '',
+      '```text',
+      ...usage.split('\n').map((form) => `nodehub ${form}`),
+      '```',
+      '',
+      ...groupedFlags(own),
+      ...[...others].map(([owner, flags]) => `- ${otherFlags(owner, flags)}.`),
+      '',
+    ])
 
 /** The names of those that are only accepted. */
 const acceptedFlags = (from: 'yurthub' | 'earlier releases'): string[] => [
   Object.entries(options)
-    .filter(([, { group }]) => group.startsWith(`Accepted from ${from}`))
+    .filter(([, { group }]) => group?.startsWith(`Accepted from ${from}`))
     .map(([name]) => quoted(`--${name}`))
     .join(', '),
 ]

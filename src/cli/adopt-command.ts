@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { unlessAborted } from '../base/abort.ts'
-import { ownVersion } from '../base/own-version.ts'
-import { messageOf } from '../config/settings.ts'
+import { option, type Option, type ValuesOf } from '../config/option.ts'
+import { messageOf, strayWords } from '../config/settings.ts'
 import { boolean, duration, listOf, optional, signerName, text } from '../config/value.ts'
 import { Adoption, asideOf, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
 import { ClusterView } from '../node/adopt/cluster-view.ts'
@@ -19,85 +19,76 @@ import { lockNode } from '../node/join/node-lock.ts'
 import { membershipOf, propagatedPods } from '../node/join/pool-membership.ts'
 import { JoinArchive } from '../node/join/record.ts'
 import { whyNoService } from '../node/join/runnable.ts'
-import {
-  commandFlag,
-  helpOfFlags,
-  readFlags,
-  strayWords,
-  type CommandFlag,
-  type FlagValues,
-} from './command-flags.ts'
+import { readFlags } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { absolutePath, mountedPath, nodePathFlags, reportFlag } from './join-flags.ts'
+import {
+  hubImageFlag,
+  manifestFolderFlag,
+  mountedPath,
+  nodePathFlags,
+  reportFlag,
+} from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 import { stopSignals } from './stop-signals.ts'
 
 /** The flags of `nodehub adopt`. */
 export const adoptFlags = {
-  'dry-run': commandFlag({
+  'dry-run': option({
     type: boolean,
     default: false,
     help: 'Change nothing, and print the plan.',
   }),
-  rollback: commandFlag({
+  rollback: option({
     type: boolean,
     default: false,
     help: "Put yurthub back in the hub's place, with its former files: on an adopted node, and where an adoption was interrupted.",
   }),
-  timeout: commandFlag({
+  timeout: option({
     type: duration,
     default: 300_000,
     defaultShown: '5m',
     help: 'How long the hub and the Node may take to be ready. After that yurthub is put back.',
   }),
-  'drop-flags': commandFlag({
+  'drop-flags': option({
     type: listOf(text('NAME')),
     default: [],
     help: 'Names of flags of yurthub that are left out: without it adopt refuses those that the hub does not know.',
   }),
-  image: commandFlag({
-    type: text('IMAGE'),
-    default: `nodehub:${ownVersion()}`,
-    help: "The image of the hub's static pod.",
-  }),
-  systemd: commandFlag({
+  image: hubImageFlag,
+  systemd: option({
     type: optional(boolean),
     default: undefined,
     defaultShown: 'as yurthub is run',
     help: 'Whether systemd runs the hub, in place of a static pod.',
   }),
-  kubeconfig: commandFlag({
+  kubeconfig: option({
     type: optional(mountedPath),
     default: undefined,
     defaultShown: "the kubelet's own certificate, else yurthub's",
     help: "The hub's credentials, under /etc/kubernetes.",
   }),
-  'hub-cert-signer': commandFlag({
+  'hub-cert-signer': option({
     type: optional(signerName),
     default: undefined,
     defaultShown: 'none',
     help: 'The signer of the certificate that pods trust, such as kubernetes.io/kubelet-serving (docs/ports-and-pod-access.md).',
   }),
   report: reportFlag,
-  'manifest-dir': commandFlag({
-    type: absolutePath,
-    default: '/etc/kubernetes/manifests',
-    help: 'Where the kubelet looks for static pods.',
-  }),
+  'manifest-dir': manifestFolderFlag,
   'root-dir': nodePathFlags['root-dir'],
-  apply: commandFlag({
+  apply: option({
     type: boolean,
     default: false,
     help: 'Without effect, accepted from 0.2.0: adopt acts, and --dry-run prints the plan.',
   }),
-  root: commandFlag({
+  root: option({
     type: text('FOLDER'),
     default: '/',
     help: "Where the node's root is, in a container on the network of the node. Not for systemd.",
   }),
 }
 
-type Values = FlagValues<typeof adoptFlags>
+type Values = ValuesOf<typeof adoptFlags>
 
 /** Those that a DaemonSet passes on; the others are its own, or take the node's systemd. */
 export const passedFlags = {
@@ -107,15 +98,14 @@ export const passedFlags = {
   'hub-cert-signer': passed(adoptFlags['hub-cert-signer']),
 }
 
-function passed<T>(flag: CommandFlag<T>): CommandFlag<T> {
+function passed<T>(flag: Option<T>): Option<T> {
   return { ...flag, help: `For --adopt. ${flag.help}` }
 }
 
 /** Puts the hub in the place of a node's yurthub, and yurthub back. */
 export const adopt: Command = {
-  help: () => `Usage: nodehub adopt [--dry-run | --rollback] [FLAG...]
-
-Reads how this node starts its yurthub, and puts the hub in yurthub's place at the same ports, with
+  usage: 'adopt [--dry-run | --rollback] [FLAG...]',
+  description: `Reads how this node starts its yurthub, and puts the hub in yurthub's place at the same ports, with
 what takes the place of each flag. The kubelet goes on as it is, with its kubeconfig and its pods.
 If the hub is not ready in time, or the Node not Ready, yurthub is put back with its former files.
 With --dry-run it prints what the hub would be given and which files would change.
@@ -126,9 +116,8 @@ One command changes a node at a time. After an interruption at any point adopt g
 without waiting any longer.
 
 Exit codes: 0, planned or done; 1, it could not, and says why; 2, invalid arguments.
-
-${helpOfFlags(adoptFlags)}`,
-  completions: () => ({ flags: adoptFlags }),
+`,
+  flags: adoptFlags,
   async run(argv, terminal) {
     const { values, words, mistakes } = readFlags(adoptFlags, argv)
     const wrong = [

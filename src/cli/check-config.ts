@@ -15,23 +15,20 @@ import { listenAddresses } from '../hub/wiring/listen-addresses.ts'
 import { CannotListen, isMissingAddress, bindServer } from '../http/server/listening.ts'
 import { refuse, type Command } from './command.ts'
 import { readWithFilters } from './read-with-filters.ts'
-import { otherSources, flagHelp } from './flag-help.ts'
 
 /**
  * Reads the configuration as `start` does. The output is a file for `--config`, without secrets.
  */
 export const checkConfig: Command = {
-  help: (argv) => `Usage: nodehub check-config [FLAG...]
-
-Reads flags, environment and files as nodehub start does, without starting anything; loads the
+  usage: 'check-config [FLAG...]',
+  description: `Reads flags, environment and files as nodehub start does, without starting anything; loads the
 modules of --filter-module, which runs them; tries whether API servers take a bootstrap token, if
 the hub has no certificate yet. Says all that is wrong, with exit code 2, a client
 certificate that is not valid now included, with which start would serve the cache, and a cache that
 a later release has written; or prints what is in force, in the form of a file for --config.
-
-${flagHelp(argv)}
-${otherSources}`,
-  completions: () => ({ flags: options }),
+`,
+  flags: options,
+  flagsOf: 'start',
   async run(argv, terminal) {
     const sources = processSources(argv)
     const result = await readWithFilters(sources)

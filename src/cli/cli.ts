@@ -1,40 +1,17 @@
 import { didYouMean } from '../config/suggestion.ts'
-import { examplesOf } from './examples.ts'
 import { hideToken } from './hidden-token.ts'
+import { helpOf } from './help.ts'
 import { refuse, type CommandEntry, type ExitCode, type Terminal } from './command.ts'
 
-const commands: Readonly<Record<string, CommandEntry>> = {
+/** Every command. */
+export const commands: Readonly<Record<string, CommandEntry>> = {
   start: {
     summary: 'run the hub on a node',
     load: async () => (await import('./start.ts')).start,
   },
-  adopt: {
-    summary: "put the hub in the place of a node's yurthub, and yurthub back",
-    load: async () => (await import('./adopt-command.ts')).adopt,
-  },
-  demo: {
-    summary: 'a hub with an API server in memory and simulated clients, to try on a laptop',
-    load: async () => (await import('./demo-command.ts')).demo,
-  },
   'check-config': {
     summary: 'read flags, environment and file as start does, and say what is wrong or in force',
     load: async () => (await import('./check-config.ts')).checkConfig,
-  },
-  cluster: {
-    summary: 'admission and the controller of NodePools, once per cluster',
-    load: async (argv) => (await import('./cluster-command.ts')).clusterOf(argv),
-  },
-  completion: {
-    summary: 'print the script with which a shell completes commands and flags',
-    load: async () => (await import('./completion/completion.ts')).completionOf(commands),
-  },
-  inspect: {
-    summary: 'show what the hub of this node does, has recorded and would come back with',
-    load: async (argv) => (await import('./inspect/inspect.ts')).inspectOf(argv),
-  },
-  install: {
-    summary: 'join or leave for the host of its container, as the installer DaemonSets run it',
-    load: async () => (await import('./install-command.ts')).install,
   },
   join: {
     summary: "write a node's files, so that its kubelet goes through the hub and it is in its pool",
@@ -44,6 +21,18 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     summary: 'take back what join has written',
     load: async () => (await import('./leave-command.ts')).leave,
   },
+  adopt: {
+    summary: "put the hub in the place of a node's yurthub, and yurthub back",
+    load: async () => (await import('./adopt-command.ts')).adopt,
+  },
+  install: {
+    summary: 'join or leave for the host of its container, as the installer DaemonSets run it',
+    load: async () => (await import('./install-command.ts')).install,
+  },
+  inspect: {
+    summary: 'show what the hub of this node does, has recorded and would come back with',
+    load: async (argv) => (await import('./inspect/inspect.ts')).inspectOf(argv),
+  },
   lint: {
     summary: 'say what the guidance for host-network pools finds in manifests and node files',
     load: async () => (await import('./lint-command.ts')).lint,
@@ -51,6 +40,18 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   manifests: {
     summary: 'print a static pod, a kubeconfig for the kubelet, RBAC, a ConfigMap',
     load: async () => (await import('./manifests.ts')).manifests,
+  },
+  cluster: {
+    summary: 'admission and the controller of NodePools, once per cluster',
+    load: async (argv) => (await import('./cluster-command.ts')).clusterOf(argv),
+  },
+  completion: {
+    summary: 'print the script with which a shell completes commands and flags',
+    load: async () => (await import('./completion/completion.ts')).completionOf(commands),
+  },
+  demo: {
+    summary: 'a hub with an API server in memory and simulated clients, to try on a laptop',
+    load: async () => (await import('./demo-command.ts')).demo,
   },
   version: {
     summary: 'print the versions of the hub and of what it runs on',
@@ -73,7 +74,7 @@ export async function runCli(argv: readonly string[], terminal: Terminal): Promi
   if (entry === undefined) return unknown(word, terminal)
   const command = await entry.load(rest)
   if (rest.includes('--help') || rest.includes('-h')) {
-    terminal.out(command.help(rest) + examplesOf(name, rest[0]))
+    terminal.out(helpOf(command, [name, ...rest]))
     return 0
   }
   hideToken(rest)
@@ -87,7 +88,7 @@ async function help([about, ...rest]: readonly string[], terminal: Terminal): Pr
   }
   const entry = Object.hasOwn(commands, about) ? commands[about] : undefined
   if (entry === undefined) return unknown(about, terminal)
-  terminal.out((await entry.load(rest)).help(rest) + examplesOf(about, rest[0]))
+  terminal.out(helpOf(await entry.load(rest), [about, ...rest]))
   return 0
 }
 

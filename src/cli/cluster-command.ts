@@ -15,100 +15,66 @@ import {
   giveBackOptions,
 } from '../config/cluster-options.ts'
 import { didYouMean } from '../config/suggestion.ts'
-import type { OptionTable } from '../config/option.ts'
 import { processSources } from '../config/process.ts'
 import { messageOf } from '../config/settings.ts'
 import { hardenProcess } from './hardened-process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { flagHelp } from './flag-help.ts'
 import { closingMs, endProcess, exitingMs, killLater } from './end-process.ts'
 import { createLog, standardError } from './log.ts'
 
-const usage = `Usage: nodehub cluster [FLAG...]
-       nodehub cluster check|exit-plan|give-back [FLAG...]
+const fromEnvironment = `Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
+`
 
-The cluster's side of NodePools: admission in every replica, the controller in the one that leads.
+/** Subcommands of `nodehub cluster`. */
+const subcommands: Readonly<Record<string, Command>> = {
+  check: {
+    usage: 'cluster check [FLAG...]',
+    description: `Says which parts of the pod network would stand on host-network nodes, with the command that keeps
+each off, which nodes are not as their pool wants them, and which excluded pods slipped in. It
+changes nothing. Exit code 1 where something is left to be done.
+`,
+    flags: checkOptions,
+    afterFlags: fromEnvironment,
+    run: runCheck,
+  },
+  'exit-plan': {
+    usage: 'cluster exit-plan [-o table|yaml|json] [FLAG...]',
+    description: `Finds the pods that a filter has put on the host's network, and prints for each owner the patch with
+which they live on without the filter, in an order that keeps service. It changes nothing. Exit code
+1 where pods are left that need the filter.
+`,
+    flags: exitPlanOptions,
+    afterFlags: fromEnvironment,
+    run: runExitPlan,
+  },
+  'give-back': {
+    usage: 'cluster give-back [FLAG...]',
+    description: `Returns to yurt-manager what nodehub cluster --take-over took, when no replica runs any more.
+`,
+    flags: giveBackOptions,
+    afterFlags: fromEnvironment,
+    run: runGiveBack,
+  },
+}
+
+/** `nodehub cluster`, or its subcommand that `argv` names. */
+export const clusterOf = ([word]: readonly string[]): Command =>
+  (word !== undefined && Object.hasOwn(subcommands, word) ? subcommands[word] : undefined) ??
+  (word === 'upgrade' ? { ...cluster, description: `${upgradeIsGone}\n`, flags: {} } : cluster)
+
+const cluster: Command = {
+  usage: 'cluster [FLAG...]\ncluster check|exit-plan|give-back [FLAG...]',
+  description: `The cluster's side of NodePools: admission in every replica, the controller in the one that leads.
 Two replicas or more, once per cluster; nodehub manifests prints what it needs there. Beside a
 yurt-manager it does not start unless --take-over is given: then it prints what it takes, and
 records it. SIGTERM or SIGINT stops it gracefully, a second one at once.
 
 nodehub cluster check --help, and the same of the others, tells more.
-`
-
-interface Subcommand {
-  readonly options: OptionTable
-  /** What follows its name, and what it does. */
-  readonly help: string
-  readonly run: (argv: readonly string[], terminal: Terminal) => Promise<ExitCode>
-}
-
-const subcommands: Readonly<Record<string, Subcommand>> = {
-  check: {
-    options: checkOptions,
-    help: `[FLAG...]
-
-Says which parts of the pod network would stand on host-network nodes, with the command that keeps
-each off, which nodes are not as their pool wants them, and which excluded pods slipped in. It
-changes nothing. Exit code 1 where something is left to be done.
 `,
-    run: runCheck,
-  },
-  'exit-plan': {
-    options: exitPlanOptions,
-    help: `[-o table|yaml|json] [FLAG...]
-
-Finds the pods that a filter has put on the host's network, and prints for each owner the patch with
-which they live on without the filter, in an order that keeps service. It changes nothing. Exit code
-1 where pods are left that need the filter.
-`,
-    run: runExitPlan,
-  },
-  'give-back': {
-    options: giveBackOptions,
-    help: `[FLAG...]
-
-Returns to yurt-manager what nodehub cluster --take-over took, when no replica runs any more.
-`,
-    run: runGiveBack,
-  },
-}
-
-const subcommandOf = (word: string | undefined): Subcommand | undefined =>
-  word !== undefined && Object.hasOwn(subcommands, word) ? subcommands[word] : undefined
-
-const helpOf = (
-  text: string,
-  options: OptionTable,
-  argv: readonly string[] = [],
-): string => `${text}
-${flagHelp(argv, options)}
-Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
-`
-
-/** The same command; `help` is about the subcommand that `argv` names, if any. */
-export function clusterOf([word]: readonly string[]): Command {
-  const one = subcommandOf(word)
-  if (one) {
-    const text = `Usage: nodehub cluster ${word} ${one.help}`
-    return { ...cluster, help: (argv) => helpOf(text, one.options, argv) }
-  }
-  return word === 'upgrade' ? { ...cluster, help: () => `${upgradeIsGone}\n` } : cluster
-}
-
-export const cluster: Command = {
-  help: (argv) => helpOf(usage, clusterOptions, argv),
-  completions: () => ({
-    flags: {
-      ...clusterOptions,
-      ...checkOptions,
-      ...exitPlanOptions,
-      ...giveBackOptions,
-    },
-    words: Object.keys(subcommands),
-  }),
+  flags: clusterOptions,
+  afterFlags: fromEnvironment,
+  subcommands: Object.keys(subcommands),
   async run([word, ...rest], terminal) {
-    const one = subcommandOf(word)
-    if (one) return one.run(rest, terminal)
     if (word === 'upgrade') return refuse(terminal, 'cluster', [upgradeIsGone])
     if (word !== undefined && !word.startsWith('-'))
       return refuse(terminal, 'cluster', [
@@ -185,7 +151,7 @@ async function clusterUntilStopped(
   }
 }
 
-async function runCheck(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+async function runCheck([, ...argv]: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const result = readCheckConfig(processSources(argv))
   if ('mistakes' in result) return refuse(terminal, 'cluster check', result.mistakes)
   for (const note of result.notes) terminal.err(`note: ${note}\n`)
@@ -195,7 +161,7 @@ async function runCheck(argv: readonly string[], terminal: Terminal): Promise<Ex
   })
 }
 
-async function runExitPlan(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+async function runExitPlan([, ...argv]: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const result = readExitPlanConfig(processSources(argv))
   if ('mistakes' in result) return refuse(terminal, 'cluster exit-plan', result.mistakes)
   for (const note of result.notes) terminal.err(`note: ${note}\n`)
@@ -205,7 +171,7 @@ async function runExitPlan(argv: readonly string[], terminal: Terminal): Promise
   })
 }
 
-async function runGiveBack(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
+async function runGiveBack([, ...argv]: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const result = readGiveBackConfig(processSources(argv))
   if ('mistakes' in result) return refuse(terminal, 'cluster give-back', result.mistakes)
   return withApi(result.config, terminal, 'give-back', async (api) => {

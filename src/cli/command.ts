@@ -1,3 +1,5 @@
+import type { OptionTable } from '../config/option.ts'
+
 /** How a command ends: 0, success; 1, a failure while running; 2, invalid arguments. */
 export type ExitCode = 0 | 1 | 2
 
@@ -7,36 +9,33 @@ export interface Terminal {
   err(text: string): void
 }
 
-/** A flag as a shell completes it. */
-export interface CompletedFlag {
-  readonly type: { readonly placeholder: string; readonly bare?: string | undefined }
-  readonly help: string
-  readonly short?: string
-  /** Its heading in the help text. */
-  readonly group?: string
-}
-
-/** The words that may follow the name of a command. */
-export interface Completions {
-  readonly flags?: Readonly<Record<string, CompletedFlag>>
-  /** One of these comes first. */
+/** A command, or a subcommand: its help, its part of the manual and of completion are of this. */
+export interface Command {
+  /** What is typed, without the name of the program, a line for each form. */
+  readonly usage: string
+  /** What it does, in lines of at most 100 characters. */
+  readonly description: string
+  readonly flags?: OptionTable
+  /** The command whose flags these are, and whose help has them. */
+  readonly flagsOf?: string
+  /** What the help says after the flags. */
+  readonly afterFlags?: string
+  /** Names that `load` takes as well. */
+  readonly subcommands?: readonly string[]
+  /** One of these words has to follow. */
   readonly words?: readonly string[]
   /** File names may follow. */
   readonly files?: true
-}
-
-export interface Command {
-  /** The text that `--help` prints; with `--all` in `argv` also flags without effect. */
-  help(argv?: readonly string[]): string
-  /** For the scripts of `nodehub completion`. */
-  completions(): Completions | Promise<Completions>
   run(argv: readonly string[], terminal: Terminal): Promise<ExitCode>
 }
 
 /** A command before it is loaded. */
 export interface CommandEntry {
   readonly summary: string
-  /** Loaded when it runs: `version` does not load a hub's modules. */
+  /**
+   * The command, or the subcommand that `argv` names. Loaded when it runs: `version` does not load
+   * a hub's modules.
+   */
   readonly load: (argv: readonly string[]) => Promise<Command>
 }
 

@@ -112,7 +112,7 @@ export function examplesOf(command: string, subcommand = ''): string {
   const found =
     examples[`${command} ${subcommand}`] ?? (isReport ? ofReport(subcommand) : examples[command])
   const lines = (found ?? []).map(([what, typed]) => `  # ${what}\n  nodehub ${typed}\n`)
-  return lines.length === 0 ? '' : `\nExamples:\n${lines.join('')}`
+  return lines.length === 0 ? '' : `Examples:\n${lines.join('')}`
 }
 
 const ofReport = (name: string): readonly (readonly [string, string])[] => [

@@ -6,41 +6,49 @@ import {
   type Option,
   type OptionTable,
 } from '../config/option.ts'
-import { options } from '../config/options.ts'
 import { wrapped } from './wrapped.ts'
 
 /**
- * The flags of a command, by default of `nodehub start`, under their headings. Those without effect
- * are there with `--all` in `argv`, and are counted without.
+ * The flags of a command, under their headings. Those without effect are there with `--all` in
+ * `argv`, and are counted without.
  */
-export function flagHelp(argv: readonly string[] = [], table: OptionTable = options): string {
+export function flagHelp(table: OptionTable, argv: readonly string[]): string {
   const all = argv.includes('--all')
   const hidden = Object.values(table).filter(({ group }) => !all && isAcceptedOnly(group)).length
-  const shown = groups
+  const shown = [undefined, ...groups]
     .filter((group) => all || !isAcceptedOnly(group))
     .flatMap((group) => {
       const flags = Object.entries(table).filter(([, option]) => option.group === group)
       if (flags.length === 0) return []
-      return [`${group}:\n${flags.map(([name, option]) => entry(name, option)).join('')}`]
+      const heading = group === undefined ? '' : `${group}:\n`
+      return [`${heading}${flags.map(([name, option]) => entry(name, option)).join('')}`]
     })
     .join('\n')
   return hidden === 0 ? shown : `${shown}\n--help --all lists ${hidden} flags without effect too.\n`
 }
 
 /** Marks settings that take effect while the hub runs. */
-export const liveMark = ' (live)'
+const liveMark = ' (live)'
 
-function entry(name: string, option: Option<unknown>): string {
-  const shown = defaultOf(option)
-  const value = option.type.bare === undefined ? ` ${option.type.placeholder}` : ''
-  const standard = shown === '' || shown === 'required' ? '' : ` Default: ${shown}.`
-  const foreign = isAcceptedOnly(option.group)
-  const text = `${option.help}${standard}${option.live ? liveMark : ''}${foreign ? '' : notYet(option)}`
-  return `  --${name}${value}\n${wrapped(text)}`
+const entry = (name: string, option: Option<unknown>): string =>
+  `  ${flagUsage(name, option)}\n${wrapped(flagText(option))}`
+
+/** The flag as it is typed, with its letter and a word for its value. */
+export function flagUsage(name: string, { type, short }: Option<unknown>): string {
+  const letter = short === undefined ? '' : `-${short}, `
+  return `${letter}--${name}${type.bare === undefined ? ` ${type.placeholder}` : ''}`
+}
+
+/** What the flag means, with its default. */
+export function flagText(option: Option<unknown>): string {
+  const usual = defaultOf(option)
+  const isPlain = ['', 'required', 'false'].includes(usual)
+  const later = isAcceptedOnly(option.group) ? '' : notYet(option)
+  return `${option.help}${isPlain ? '' : ` Default: ${usual}.`}${option.live ? liveMark : ''}${later}`
 }
 
 /** The part of a flag's help that says what is not implemented: for any value, or for some. */
-export function notYet(option: Option<unknown>): string {
+function notYet(option: Option<unknown>): string {
   const { type } = option
   const words = type.placeholder.includes('|') ? type.placeholder.split('|') : []
   const unimplemented = words.flatMap((word) => {

@@ -14,8 +14,9 @@ import {
 import { isObject, type JsonObject } from '../api/kube/json.ts'
 import { textAt } from '../api/kube/json-at.ts'
 import { nodePoolLabel } from '../api/kube/node-pool.ts'
-import { messageOf } from '../config/settings.ts'
-import { atLeastOne, boolean, listOf, optional, serverAddress, text } from '../config/value.ts'
+import { option, type ValuesOf } from '../config/option.ts'
+import { messageOf, strayWords } from '../config/settings.ts'
+import { boolean, optional, text } from '../config/value.ts'
 import { whyLater } from '../hub/store/log/recovery.ts'
 import { Adoption, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
 import { changeImage, imageIn } from '../node/adopt/hub-image.ts'
@@ -26,13 +27,7 @@ import { lockNodeOnceFree, NodeInChange } from '../node/join/node-lock.ts'
 import { JoinArchive, sha256 } from '../node/join/record.ts'
 import { podLogCommand, type HubPorts } from '../node/join/static-pod.ts'
 import { yurthubOf } from '../node/join/yurthub.ts'
-import {
-  commandFlag,
-  helpOfFlags,
-  readFlags,
-  strayWords,
-  type FlagValues,
-} from './command-flags.ts'
+import { readFlags } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { adoptFlags, adoptOrThrow, passedFlags } from './adopt-command.ts'
 import { joinFlags, runJoin } from './join-command.ts'
@@ -42,41 +37,32 @@ import { Interrupted, stopSignals } from './stop-signals.ts'
 
 /** The flags of `nodehub install`. */
 export const installFlags = {
-  uninstall: commandFlag({
+  uninstall: option({
     type: boolean,
     default: false,
     help: 'Take back what an installation has written, and remove the state of the hub.',
   }),
-  adopt: commandFlag({
+  adopt: option({
     type: boolean,
     default: false,
     help: "Put the hub in the place of the host's yurthub, as nodehub adopt does, or with --uninstall yurthub in its place again. What failed is not tried again as long as the Node says so.",
   }),
-  hold: commandFlag({
+  hold: option({
     type: boolean,
     default: false,
     help: 'Do nothing until SIGTERM: the container that runs after the one that installs.',
   }),
-  lock: commandFlag({
+  lock: option({
     type: optional(absolutePath),
     default: undefined,
     defaultShown: 'none',
     help: 'With --hold, a file to lock meanwhile: the command of the host finds the container by it.',
   }),
-  image: commandFlag({
-    type: text('IMAGE'),
-    default: `nodehub:${ownVersion()}`,
-    help: "The hub's image: the one that this runs from.",
-  }),
-  'server-addr': commandFlag({
-    type: optional(atLeastOne(listOf(serverAddress))),
-    default: undefined,
-    defaultShown: "that of the kubelet's kubeconfig",
-    help: 'API servers of the hub.',
-  }),
+  image: joinFlags.image,
+  'server-addr': joinFlags['server-addr'],
   namespace: joinFlags.namespace,
   'node-name': nodeNameFlag,
-  root: commandFlag({
+  root: option({
     type: text('FOLDER'),
     default: '/host',
     help: 'Where the root of the host is mounted.',
@@ -92,22 +78,20 @@ export const installFlags = {
   ...passedFlags,
 }
 
-type Values = FlagValues<typeof installFlags>
+type Values = ValuesOf<typeof installFlags>
 
 /** Joins or leaves for the host of its container, and reports the outcome on the Node. */
 export const install: Command = {
-  help: () => `Usage: nodehub install [--uninstall|--hold] [--adopt] [FLAG...]
-
-For the DaemonSets that nodehub manifests --part nodes and --part adoption print: joins the host of
+  usage: 'install [--uninstall|--hold] [--adopt] [FLAG...]',
+  description: `For the DaemonSets that nodehub manifests --part nodes and --part adoption print: joins the host of
 its container, as nodehub join does there, waits until the hub of this version is ready, and
 restarts the kubelet once to lead it through the hub. The pool is that of the Node's label. With
 --uninstall it leaves, and every file of the host is as it was. Either can be repeated, and goes on
 where it was broken off. How it went is in the annotation nodehub.io/install of the Node.
 
 Exit codes: 0, done; 1, it was refused or failed, and says why; 2, invalid arguments.
-
-${helpOfFlags(installFlags)}`,
-  completions: () => ({ flags: installFlags }),
+`,
+  flags: installFlags,
   async run(argv, terminal) {
     const { values, given, words, mistakes } = readFlags(installFlags, argv)
     const forAdopt = values.adopt ? [] : Object.keys(passedFlags).filter((name) => given.has(name))

@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
-import { ownVersion } from '../base/own-version.ts'
 import { bootstrapToken, parseBootstrapToken, publicKeyHash } from '../config/bootstrap.ts'
 import { tokenInTheClear } from '../config/checks.ts'
 import { kubeletCredentials } from '../config/credentials.ts'
 import { processSources } from '../config/process.ts'
-import { messageOf } from '../config/settings.ts'
+import { option, type ValuesOf } from '../config/option.ts'
+import { messageOf, strayWords } from '../config/settings.ts'
 import {
   atLeastOne,
   boolean,
@@ -12,9 +12,7 @@ import {
   listOf,
   objectName,
   optional,
-  port,
   serverAddress,
-  text,
 } from '../config/value.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { kindOfPool, labelNode, membershipOf } from '../node/join/pool-membership.ts'
@@ -51,15 +49,9 @@ import { JoinArchive } from '../node/join/record.ts'
 import { canRunBySystemd, runtimeIn, whyNoService } from '../node/join/runnable.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
 import { isHubOfNode, yurthubOf, type Yurthub } from '../node/join/yurthub.ts'
-import { podLogCommand, usualPorts, type HubPorts } from '../node/join/static-pod.ts'
+import { podLogCommand, type HubPorts } from '../node/join/static-pod.ts'
 import { portListeners } from '../node/join/port-listeners.ts'
-import {
-  commandFlag,
-  helpOfFlags,
-  readFlags,
-  strayWords,
-  type FlagValues,
-} from './command-flags.ts'
+import { readFlags } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { tokenVariable } from './hidden-token.ts'
 import {
@@ -68,155 +60,135 @@ import {
   nodeNameFlag,
   nodePathFlags,
   conflictingFlags,
+  hubImageFlag,
+  hubPortFlags,
+  kubeletPair,
+  manifestFolderFlag,
   reportFlag,
 } from './join-flags.ts'
-import { kubeletPair } from './manifests.ts'
 import { printChanges } from './printed-changes.ts'
 
 /** The flags of `nodehub join`. */
 export const joinFlags = {
-  'nodepool-name': commandFlag({
+  'nodepool-name': option({
     type: optional(objectName),
     default: undefined,
     help: 'The NodePool that the node is to be in. Required.',
   }),
-  'host-network-pool': commandFlag({
+  'host-network-pool': option({
     type: optional(boolean),
     default: undefined,
     defaultShown: 'read from the API server',
     help: 'Whether that is a host-network pool.',
   }),
-  'server-addr': commandFlag({
+  'server-addr': option({
     type: optional(atLeastOne(listOf(serverAddress))),
     default: undefined,
     defaultShown: "that of the kubelet's kubeconfig",
     help: 'API servers of the hub.',
   }),
-  'join-token': commandFlag({
+  'join-token': option({
     type: bootstrapToken,
     default: undefined,
     secret: true,
-    variable: tokenVariable,
     help: `A bootstrap token, for a node that has not joined the cluster yet: with it the kubelet gets its certificate, as by kubeadm join. Not used where the kubelet's kubeconfig is there. Or ${tokenVariable} in the environment, which other users of the node cannot read.`,
   }),
-  'discovery-token-ca-cert-hash': commandFlag({
+  'discovery-token-ca-cert-hash': option({
     type: listOf(publicKeyHash),
     default: [],
     help: "Hashes of the public keys of the cluster's CA, of which one must be that of the CA that is found with the token.",
   }),
-  'discovery-token-unsafe-skip-ca-verification': commandFlag({
+  'discovery-token-unsafe-skip-ca-verification': option({
     type: boolean,
     default: false,
     help: 'Whether a CA is believed that the token alone vouches for.',
   }),
-  systemd: commandFlag({
+  systemd: option({
     type: optional(boolean),
     default: undefined,
     defaultShown:
       'as the node has joined before; else true where systemd, /opt/nodehub and its Node are there and no flag of a static pod is given',
     help: 'Whether the hub runs as a systemd service, with its ports held by systemd, in place of a static pod. It takes /opt/nodehub, and Node in its bin/ (as packages install it) or in /usr/local/bin.',
   }),
-  'keep-ports': commandFlag({
+  'keep-ports': option({
     type: optional(boolean),
     default: undefined,
     defaultShown: 'as the node has joined before, else false',
     help: "Whether the kernel keeps all ports up to a static pod's for root (net.ipv4.ip_unprivileged_port_start in /etc/sysctl.d), so that no other user takes them while the hub is down. Other services there have to run as root, too.",
   }),
-  'dummy-interface': commandFlag({
+  'dummy-interface': option({
     type: optional(boolean),
     default: undefined,
     defaultShown: 'as the node has joined before; else true where systemd and /sbin/ip are there',
     help: 'Whether a unit of systemd makes the interface at which pods reach the hub (docs/ports-and-pod-access.md).',
   }),
-  'dummy-if-ip': commandFlag({
+  'dummy-if-ip': option({
     type: optional(dummyAddress),
     default: undefined,
     defaultShown: 'as the node has joined before, else 169.254.2.1',
     help: 'The address of this interface, link-local IPv4 or IPv6, also for the hub: fd00::2:1 where pods have IPv6 only.',
   }),
-  'host-command': commandFlag({
+  'host-command': option({
     type: optional(boolean),
     default: undefined,
     defaultShown:
       'as the node has joined before; else true for a static pod where the host has no nodehub and a folder for it can be written',
     help: 'Whether the host of a static pod is given the command nodehub, which runs in the container of the hub (docs/install.md).',
   }),
-  image: commandFlag({
-    type: text('IMAGE'),
-    default: `nodehub:${ownVersion()}`,
-    help: "The hub's image.",
-  }),
-  namespace: commandFlag({
+  image: hubImageFlag,
+  namespace: option({
     type: objectName,
     default: 'kube-system',
     help: "Of the hub's static pod.",
   }),
   'node-name': nodeNameFlag,
-  kubeconfig: commandFlag({
+  kubeconfig: option({
     type: optional(mountedPath),
     default: undefined,
     defaultShown: "the kubelet's own certificate",
     help: "The hub's credentials, under /etc/kubernetes.",
   }),
-  'kubelet-kubeconfig': commandFlag({
+  'kubelet-kubeconfig': option({
     type: absolutePath,
     default: '/etc/kubernetes/kubelet.conf',
     help: "The kubelet's present kubeconfig, for requests to an API server. It is not changed.",
   }),
-  'hub-kubeconfig': commandFlag({
+  'hub-kubeconfig': option({
     type: absolutePath,
     default: '/etc/kubernetes/kubelet-nodehub.conf',
     help: "Where to write the kubelet's kubeconfig for the hub.",
   }),
-  'kubelet-flags': commandFlag({
+  'kubelet-flags': option({
     type: absolutePath,
     default: '/var/lib/kubelet/kubeadm-flags.env',
     help: 'The environment file with KUBELET_KUBEADM_ARGS.',
   }),
-  'manifest-dir': commandFlag({
-    type: absolutePath,
-    default: '/etc/kubernetes/manifests',
-    help: 'Where the kubelet looks for static pods.',
-  }),
-  'proxy-port': commandFlag({
-    type: port,
-    default: usualPorts.proxy,
-    help: "Of the hub's plain proxy.",
-  }),
-  'proxy-secure-port': commandFlag({
-    type: port,
-    default: usualPorts.secure,
-    help: "Of the hub's TLS proxy.",
-  }),
-  'serve-port': commandFlag({
-    type: port,
-    default: usualPorts.ops,
-    help: "Of the hub's health and metrics.",
-  }),
-  'certificate-authority': commandFlag({
+  'manifest-dir': manifestFolderFlag,
+  ...hubPortFlags,
+  'certificate-authority': option({
     type: optional(absolutePath),
     default: undefined,
     defaultShown: "the hub's own, which is made in pki/ of --root-dir",
     help: 'The CA of the hub.',
   }),
-  'client-certificate': commandFlag({
+  'client-certificate': option({
     type: optional(absolutePath),
     default: undefined,
     defaultShown: "what the kubelet's kubeconfig names",
     help: "The kubelet's certificate.",
   }),
-  'client-key': commandFlag({
+  'client-key': option({
     type: optional(absolutePath),
     default: undefined,
     defaultShown: 'the file of the certificate',
     help: 'Its key.',
   }),
-  'label-node': commandFlag({
+  'label-node': option({
     type: boolean,
     default: true,
-    help: 'Whether a Node that is there already is labelled with its pool; a kubelet labels only one that it makes. Default: true.',
+    help: 'Whether a Node that is there already is labelled with its pool; a kubelet labels only one that it makes.',
   }),
-  overwrite: commandFlag({
+  overwrite: option({
     type: boolean,
     default: false,
     help: 'Write files anew that were changed since the last join.',
@@ -225,7 +197,7 @@ export const joinFlags = {
   ...nodePathFlags,
 }
 
-type Given = FlagValues<typeof joinFlags>
+type Given = ValuesOf<typeof joinFlags>
 
 /** The flags, with defaults derived from this node. */
 type Values = Omit<Given, 'systemd' | 'keep-ports' | 'dummy-interface' | 'host-command'> & {
@@ -245,9 +217,8 @@ const ofStaticPods: readonly (keyof Given)[] = [
 
 /** Writes the files that connect a node's kubelet to the hub, and put the node into its pool. */
 export const join: Command = {
-  help: () => `Usage: nodehub join --nodepool-name NAME [FLAG...]
-
-Writes what puts the kubelet of this node behind the hub and the node into its pool: a kubeconfig
+  usage: 'join --nodepool-name NAME [FLAG...]',
+  description: `Writes what puts the kubelet of this node behind the hub and the node into its pool: a kubeconfig
 that leads to the hub, the hub's units where its files and systemd are there, else its static pod,
 and in the kubelet's flags the labels of the pool and that kubeconfig. For a host-network pool also
 the network of loopback alone, and the hub's plain port refuses every caller. Joining again changes
@@ -258,9 +229,8 @@ A node that is not in the cluster yet joins that as well, with --join-token, --s
 --discovery-token-ca-cert-hash.
 
 Exit codes: 0, the node has joined; 1, it could not, and says why; 2, invalid arguments.
-
-${helpOfFlags(joinFlags)}`,
-  completions: () => ({ flags: joinFlags }),
+`,
+  flags: joinFlags,
   run: (argv, terminal) => runJoin(argv, terminal, lockNode),
 }
 

@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { ownVersion } from '../base/own-version.ts'
 import { defaultRootDir } from '../config/root-dir.ts'
-import { boolean, objectName, optional, text, type ValueType } from '../config/value.ts'
+import { option, type ValuesOf } from '../config/option.ts'
+import { boolean, objectName, optional, port, text, type ValueType } from '../config/value.ts'
+import { usualPorts } from '../node/join/static-pod.ts'
 import { systemdSocket } from '../node/join/unit-restart.ts'
-import { commandFlag, type FlagValues } from './command-flags.ts'
 
 /** An absolute path on the node. */
 export const absolutePath: ValueType<string> = {
@@ -22,36 +24,72 @@ export const mountedPath: ValueType<string> = {
 
 /** Where the files of a node are, for join and leave. */
 export const nodePathFlags = {
-  'root-dir': commandFlag({
+  'root-dir': option({
     type: absolutePath,
     default: defaultRootDir,
     help: "The hub's state on the node. What stood in the files of the node is kept in joined/ there.",
   }),
-  'cni-conf-dir': commandFlag({
+  'cni-conf-dir': option({
     type: optional(absolutePath),
     default: undefined,
     defaultShown: "what the container runtime's configuration says",
     help: 'Where the container runtime looks for its network.',
   }),
-  root: commandFlag({
+  root: option({
     type: text('FOLDER'),
     default: '/',
     help: 'Where the root of the node is, for an image of one: all other paths are below it, as the node sees them.',
   }),
-  restart: commandFlag({
+  restart: option({
     type: boolean,
     default: false,
     help: 'Restart the kubelet with systemctl, and start or stop a hub that systemd runs; without it, both stay as they are.',
   }),
-  'dry-run': commandFlag({
+  'dry-run': option({
     type: boolean,
     default: false,
     help: 'Change nothing, and print what would change.',
   }),
 }
 
+/** The kubelet's rotated certificate and key, in one file. */
+export const kubeletPair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
+
+/** The image of the hub, for every command that writes or prints it. */
+export const hubImageFlag = option({
+  type: text('IMAGE'),
+  default: `nodehub:${ownVersion()}`,
+  help: "The hub's image.",
+})
+
+/** The kubelet's folder, for join and adopt. */
+export const manifestFolderFlag = option({
+  type: absolutePath,
+  default: '/etc/kubernetes/manifests',
+  help: 'Where the kubelet looks for static pods.',
+})
+
+/** The ports of the hub, for join and manifests. */
+export const hubPortFlags = {
+  'proxy-port': option({
+    type: port,
+    default: usualPorts.proxy,
+    help: "Of the hub's plain proxy.",
+  }),
+  'proxy-secure-port': option({
+    type: port,
+    default: usualPorts.secure,
+    help: "Of the hub's TLS proxy.",
+  }),
+  'serve-port': option({
+    type: port,
+    default: usualPorts.ops,
+    help: "Of the hub's health and metrics.",
+  }),
+}
+
 /** The name of the node, for join and leave. */
-export const nodeNameFlag = commandFlag({
+export const nodeNameFlag = option({
   type: optional(objectName),
   default: undefined,
   defaultShown: "the one in the kubelet's certificate",
@@ -59,7 +97,7 @@ export const nodeNameFlag = commandFlag({
 })
 
 /** Whether the hub reports, for join and adopt. */
-export const reportFlag = commandFlag({
+export const reportFlag = option({
   type: boolean,
   default: false,
   help: 'Start the hub with --offline-ready-condition: it reports on its Node.',
@@ -70,7 +108,7 @@ export const canRestart = (root: string): boolean =>
   root === '/' || existsSync(join(root, systemdSocket))
 
 /** Mistakes in the combination of flags. */
-export const conflictingFlags = ({ restart, root }: FlagValues<typeof nodePathFlags>): string[] =>
+export const conflictingFlags = ({ restart, root }: ValuesOf<typeof nodePathFlags>): string[] =>
   restart && !canRestart(root)
     ? ['--restart is for this node or a host that runs systemd, and --root is neither']
     : []

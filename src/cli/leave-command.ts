@@ -1,4 +1,5 @@
-import { messageOf } from '../config/settings.ts'
+import { option, type ValuesOf } from '../config/option.ts'
+import { messageOf, strayWords } from '../config/settings.ts'
 import { boolean } from '../config/value.ts'
 import { Adoption } from '../node/adopt/adoption-record.ts'
 import { ApiServer } from '../node/join/api-server.ts'
@@ -16,13 +17,7 @@ import { lockNode, type NodeLocking } from '../node/join/node-lock.ts'
 import type { JoinRecord } from '../node/join/join-record.ts'
 import { JoinArchive } from '../node/join/record.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
-import {
-  commandFlag,
-  helpOfFlags,
-  readFlags,
-  strayWords,
-  type FlagValues,
-} from './command-flags.ts'
+import { readFlags } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { joinFlags } from './join-command.ts'
 import { nodeNameFlag, nodePathFlags, conflictingFlags } from './join-flags.ts'
@@ -30,12 +25,12 @@ import { printChanges } from './printed-changes.ts'
 
 /** The flags of `nodehub leave`. */
 export const leaveFlags = {
-  force: commandFlag({
+  force: option({
     type: boolean,
     default: false,
     help: 'Leave even while pods run that the legacy filter put on the host network, or if no API server answers.',
   }),
-  purge: commandFlag({
+  purge: option({
     type: boolean,
     default: false,
     help: "Remove the hub's state too, with its keys and recorded Secrets; of --root-dir, all but copies of files that were changed since the join.",
@@ -44,19 +39,17 @@ export const leaveFlags = {
   ...nodePathFlags,
 }
 
-type Values = FlagValues<typeof leaveFlags>
+type Values = ValuesOf<typeof leaveFlags>
 
 /** Reverts the files that join has written. */
 export const leave: Command = {
-  help: () => `Usage: nodehub leave [FLAG...]
-
-Restores every file of this node that nodehub join has changed, byte for byte, and removes those
+  usage: 'leave [FLAG...]',
+  description: `Restores every file of this node that nodehub join has changed, byte for byte, and removes those
 that were not there. What others have changed since, they keep. The Node object stays in its pool.
 
 Exit codes: 0, the node has left; 1, it could not, and says why; 2, invalid arguments.
-
-${helpOfFlags(leaveFlags)}`,
-  completions: () => ({ flags: leaveFlags }),
+`,
+  flags: leaveFlags,
   run: (argv, terminal) => runLeave(argv, terminal, lockNode),
 }
 

@@ -1,4 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
+import { option } from '../config/option.ts'
 import { messageOf } from '../config/settings.ts'
 import { count, listOf, objectName, oneOf, optional, type ValueType } from '../config/value.ts'
 import { isObject, type JsonObject } from '../api/kube/json.ts'
@@ -7,7 +8,7 @@ import { podsOf } from '../node/lint/pod.ts'
 import { findingsIn, rules } from '../node/lint/rules.ts'
 import type { Level } from '../node/lint/finding.ts'
 import { parseManifest, type ManifestObject, type Position } from '../node/lint/manifest.ts'
-import { commandFlag, helpOfFlags, readFlags } from './command-flags.ts'
+import { readFlags } from './command-flags.ts'
 import { refuse, type Command } from './command.ts'
 
 const kindsOfPool = ['host-network', 'standard'] as const
@@ -28,18 +29,18 @@ const pool: ValueType<readonly [string, PoolFacts]> = {
 
 /** The flags of `nodehub lint`. */
 export const lintFlags = {
-  output: commandFlag({
+  output: option({
     type: oneOf(['text', 'json']),
     default: 'text',
     short: 'o',
     help: 'For people or for programs.',
   }),
-  pool: commandFlag({
+  pool: option({
     type: listOf(pool),
     default: [],
     help: 'The kind of a pool, and how many nodes are in it, where its NodePool is not among the files. May be given again.',
   }),
-  'max-warnings': commandFlag({
+  'max-warnings': option({
     type: optional(count(0, 1_000_000)),
     default: undefined,
     defaultShown: 'no bound',
@@ -51,9 +52,8 @@ export const lintFlags = {
  * Checks manifests and node files against the guidance for host-network pools, without a cluster.
  */
 export const lint: Command = {
-  help: () => `Usage: nodehub lint FILE... [FLAG...]
-
-Says what the guidance for host-network pools finds in manifests: pods, templates of pods,
+  usage: 'lint FILE... [FLAG...]',
+  description: `Says what the guidance for host-network pools finds in manifests: pods, templates of pods,
 NodePools, namespaces, the kubelet's environment file, CNI configurations; YAML or JSON, several
 documents, lists, - for standard input. NodePools and Namespaces among the files say what kind a
 pool is and what a namespace allows. Of two files with one object the first is what is in the
@@ -61,9 +61,9 @@ cluster. docs/cli.md has every rule.
 
 Exit codes: 0, nothing to put right; 1, there are errors, or too many warnings; 2, invalid
 arguments, or a file that cannot be read.
-
-${helpOfFlags(lintFlags)}`,
-  completions: () => ({ flags: lintFlags, files: true }),
+`,
+  flags: lintFlags,
+  files: true,
   async run(argv, terminal) {
     const { values, words: files, mistakes } = readFlags(lintFlags, argv)
     const all = files.length === 0 ? [...mistakes, 'it needs the name of a file, or -'] : mistakes

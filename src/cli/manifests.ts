@@ -1,20 +1,25 @@
 import { defaultRootDir } from '../config/root-dir.ts'
-import { parseArgs } from 'node:util'
 import { stringify } from 'yaml'
-import { ownVersion } from '../base/own-version.ts'
 import { clusterManifests } from '../cluster/install/manifests.ts'
 import { nodeAdopters, nodeInstallers } from '../cluster/install/nodes.ts'
+import { former } from '../config/former-options.ts'
+import { option, type ValuesOf } from '../config/option.ts'
 import { options } from '../config/options.ts'
-import { didYouMean } from '../config/suggestion.ts'
+import { strayWords } from '../config/settings.ts'
 import {
   atLeastOne,
+  boolean,
   cidr,
   dummyAddress,
+  interfaceName,
   listOf,
   objectName,
-  port,
+  oneOf,
+  optional,
   resource,
   serverAddress,
+  text,
+  type ValueType,
 } from '../config/value.ts'
 import {
   kubeletKubeconfig,
@@ -22,14 +27,22 @@ import {
 } from '../node/join/kubelet-kubeconfig.ts'
 import { hostCommand } from '../node/join/host-command.ts'
 import { printedRuntime } from '../node/join/runnable.ts'
-import { hubArgs, staticPod, usualPorts, type HubStart } from '../node/join/static-pod.ts'
+import { hubArgs, staticPod, type HubStart } from '../node/join/static-pod.ts'
 import { dummyUnit, dummyUnitName, joinedDummy } from '../node/join/dummy-unit.ts'
 import { systemdUnits, unitNames } from '../node/join/systemd-units.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import { alwaysShared, nodeBuckets, nodePools } from '../api/kube/node-pool.ts'
 import { adoptFlags, passedFlags } from './adopt-command.ts'
-import { readFlags, strayWords } from './command-flags.ts'
+import { readFlags } from './command-flags.ts'
 import { refuse, type Command } from './command.ts'
+import {
+  absolutePath,
+  hubImageFlag,
+  hubPortFlags,
+  kubeletPair,
+  mountedPath,
+  nodePathFlags,
+} from './join-flags.ts'
 
 const parts = [
   'static-pod',
@@ -46,50 +59,156 @@ const parts = [
 /** The default namespace of the cluster's side. */
 const clusterNamespace = 'nodehub-system'
 
-/** The kubelet's rotated certificate and key, in one file. */
-export const kubeletPair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
-
 const usualManifest = '/etc/kubernetes/manifests/nodehub.yaml'
 
 type Part = (typeof parts)[number]
 
-const flags = {
-  part: { type: 'string' },
-  image: { type: 'string' },
-  'server-addr': { type: 'string' },
-  'node-name': { type: 'string' },
-  namespace: { type: 'string' },
-  'root-dir': { type: 'string', default: defaultRootDir },
-  kubeconfig: { type: 'string' },
-  'proxy-port': { type: 'string', default: String(usualPorts.proxy) },
-  'proxy-secure-port': { type: 'string', default: String(usualPorts.secure) },
-  'serve-port': { type: 'string', default: String(usualPorts.ops) },
-  unit: { type: 'string' },
-  'dummy-if-ip': { type: 'string' },
-  'dummy-if-name': { type: 'string' },
-  'certificate-authority': { type: 'string' },
-  'client-certificate': { type: 'string', default: kubeletPair },
-  'client-key': { type: 'string' },
-  'pool-scope-resources': { type: 'string' },
-  'offline-authorization': { type: 'string' },
-  admission: { type: 'string' },
-  'pod-host-network': { type: 'boolean' },
-  'controller-user': { type: 'string' },
-  'api-server-cidrs': { type: 'string' },
-  'ops-cidrs': { type: 'string' },
-  'client-ca-config-map': { type: 'string' },
-  'adopt-flag': { type: 'string' },
-} as const
+/** The text of a flag, once its value is known to be fit. */
+const checked = <T>(type: ValueType<T>): ValueType<string | undefined> => ({
+  ...type,
+  parse(text) {
+    const parsed = type.parse(text)
+    return 'wrong' in parsed ? parsed : { value: text }
+  },
+})
 
-/** The values of flags that take one of a few. */
-const valuesOf: Readonly<Record<string, string>> = {
-  part: parts.join('|'),
-  unit: [...unitNames, dummyUnitName].join('|'),
+const unset = { default: undefined } as const
+
+/** A flag may be given once for each of several. */
+const flagsOfAdopt: ValueType<readonly string[]> = {
+  placeholder: '--NAME=VALUE',
+  adds: '\n',
+  parse: (text) => ({ value: text.split('\n') }),
 }
+
+/** Flags of `nodehub adopt` that a DaemonSet can pass on. */
+const passable = [...Object.keys(passedFlags), 'manifest-dir']
+
+const listed = (names: readonly string[]): string => names.map((name) => `--${name}`).join(', ')
+
+/** The flags of `nodehub manifests`. */
+const flags = {
+  part: option({
+    type: optional(oneOf(parts)),
+    ...unset,
+    help: 'What to print. Required.',
+  }),
+  'server-addr': option({
+    type: checked(atLeastOne(listOf(serverAddress))),
+    ...unset,
+    help: "API servers; required for static-pod and systemd. For nodes by default the kubelet's.",
+  }),
+  image: hubImageFlag,
+  'node-name': option({
+    type: optional(objectName),
+    ...unset,
+    defaultShown: "what the kubelet calls the node; for systemd, the host's name",
+    help: 'The name of the node.',
+  }),
+  kubeconfig: option({
+    type: optional(mountedPath),
+    ...unset,
+    defaultShown: "the kubelet's own certificate",
+    help: "The hub's credentials, under /etc/kubernetes.",
+  }),
+  'root-dir': nodePathFlags['root-dir'],
+  namespace: option({
+    type: optional(objectName),
+    ...unset,
+    defaultShown: `kube-system; for the cluster's side ${clusterNamespace}`,
+    help: 'The namespace of the static pod, the ConfigMap and the installers, for rbac too.',
+  }),
+  ...hubPortFlags,
+  unit: option({
+    type: optional(oneOf([...unitNames, dummyUnitName])),
+    ...unset,
+    help: 'For systemd: only this unit.',
+  }),
+  'dummy-if-ip': option({
+    type: optional(dummyAddress),
+    ...unset,
+    defaultShown: '169.254.2.1',
+    help: 'For static-pod, systemd and nodes: the address of the interface at which pods reach the hub.',
+  }),
+  'dummy-if-name': option({
+    type: optional(interfaceName),
+    ...unset,
+    defaultShown: 'hub-dummy0',
+    help: 'For static-pod and systemd: the name of this interface.',
+  }),
+  'certificate-authority': option({
+    type: optional(absolutePath),
+    ...unset,
+    defaultShown: 'pki/ca.crt under --root-dir',
+    help: 'For kubeconfig: the CA of the hub.',
+  }),
+  'client-certificate': option({
+    type: absolutePath,
+    default: kubeletPair,
+    help: "For kubeconfig: the kubelet's certificate.",
+  }),
+  'client-key': option({
+    type: optional(absolutePath),
+    ...unset,
+    defaultShown: 'the file of the certificate',
+    help: 'For kubeconfig: its key.',
+  }),
+  'pool-scope-resources': option({
+    type: listOf(resource),
+    default: [],
+    help: 'For rbac: what the hubs are started with. A hub shares only what nodes may read whole.',
+  }),
+  'pod-host-network': option({
+    type: boolean,
+    default: false,
+    help: 'For cluster: give a pod whose pool is a host-network pool hostNetwork.',
+  }),
+  'controller-user': option({
+    type: listOf(text('USER')),
+    default: [],
+    help: 'For cluster: as whom nodehub cluster runs besides its service account, where it runs elsewhere.',
+  }),
+  'api-server-cidrs': option({
+    type: atLeastOne(listOf(cidr)),
+    default: [],
+    defaultShown: 'the NetworkPolicy admits every address to them',
+    help: 'For cluster: from where API servers reach the webhooks.',
+  }),
+  'ops-cidrs': option({
+    type: atLeastOne(listOf(cidr)),
+    default: [],
+    defaultShown: 'from anywhere',
+    help: 'For cluster: from where Prometheus reaches health and metrics.',
+  }),
+  'client-ca-config-map': option({
+    type: optional(objectName),
+    ...unset,
+    defaultShown: 'they need none',
+    help: 'For cluster: a ConfigMap in its namespace, whose ca.crt vouches for the client certificates that API servers show.',
+  }),
+  'adopt-flag': option({
+    type: flagsOfAdopt,
+    default: [],
+    help: `For adoption, and more than once for several: a flag of nodehub adopt for all its nodes, one of ${listed(passable)}.`,
+  }),
+  admission: former(
+    text('WAY'),
+    'Which admission was printed.',
+    'webhooks admit nodes and pods; docs/cluster.md says which policies of 0.2.0 to delete',
+  ),
+  'offline-authorization': former(
+    options['offline-authorization'].type,
+    'Printed Roles for hubs.',
+    'hubs read no Roles and bindings',
+  ),
+}
+
+type FlagValues = ValuesOf<typeof flags>
 
 /** Prints YAML for `kubectl apply`, or for a kubelet's manifest folder. */
 export const manifests: Command = {
-  help: () => `Usage: nodehub manifests --part PART [FLAG...]
+  usage: 'manifests --part PART [FLAG...]',
+  description: `Prints YAML for kubectl apply, or for a folder of the node. The parts:
 
   static-pod   the hub on a node: write it to /etc/kubernetes/manifests/nodehub.yaml there
   systemd      the hub on a node as units of systemd, which holds its listening sockets while it is
@@ -110,227 +229,73 @@ export const manifests: Command = {
   adoption     DaemonSets that put the hub in the place of a yurthub that is a static pod, on nodes
                with the label nodehub.io/hub=adopt, and yurthub in its place again on those with
                nodehub.io/hub=roll-back
-
-  --server-addr https://HOST:PORT,...
-        API servers; required for static-pod and systemd. For nodes by default the kubelet's.
-  --image IMAGE
-        The hub's image. Default: nodehub:${ownVersion()}.
-  --node-name NAME
-        Default: what the kubelet calls the node; for systemd, the host's name.
-  --kubeconfig FILE
-        The hub's credentials, under /etc/kubernetes. Default: the kubelet's own certificate.
-  --root-dir FOLDER
-        The hub's state on the node. Default: /var/lib/nodehub.
-  --namespace NAME
-        Of the static pod, the ConfigMap and the installers, for rbac too. Default: kube-system.
-        Of the cluster's side: nodehub-system.
-  --proxy-port PORT, --proxy-secure-port PORT, --serve-port PORT
-        Of the hub. Defaults: 10261, 10268, 10267.
-  --unit nodehub.socket|nodehub-ipv6.socket|nodehub.service
-        Only that one, for systemd; or nodehub-dummy.service.
-  --dummy-if-ip IP, --dummy-if-name NAME
-        Of the interface at which pods reach the hub, for static-pod and systemd; the address for
-        nodes, too. Defaults: 169.254.2.1, hub-dummy0.
-  --certificate-authority FILE
-        Who vouches for the hub, for kubeconfig. Default: pki/ca.crt under --root-dir.
-  --client-certificate FILE
-        The kubelet's, for kubeconfig. Default: the one it rotates under /var/lib/kubelet/pki.
-  --client-key FILE
-        Its key, for kubeconfig. Default: the file of the certificate.
-  --pool-scope-resources GROUP/VERSION/RESOURCE,...
-        What the hubs are started with, for rbac: a hub shares only what nodes may read whole.
-  --pod-host-network
-        For cluster: a pod whose pool is a host-network pool is given hostNetwork.
-  --controller-user USER,...
-        For cluster: as whom nodehub cluster runs besides its service account, where it runs
-        elsewhere.
-  --api-server-cidrs CIDR,...
-        For cluster: from where API servers reach the webhooks. Default: the NetworkPolicy admits
-        every address to them.
-  --ops-cidrs CIDR,...
-        For cluster: from where Prometheus reaches health and metrics. Default: from anywhere.
-  --client-ca-config-map NAME
-        For cluster: a ConfigMap in its namespace, whose ca.crt vouches for the client certificates
-        that API servers show. Default: they need none.
-  --adopt-flag=--NAME=VALUE
-        For adoption, and more than once for several: a flag of nodehub adopt for all its nodes, one
-        of ${passable.map((name) => `--${name}`).join(', ')}.
 `,
-  completions: () => ({
-    flags: Object.fromEntries(
-      Object.entries(flags)
-        .filter(([name]) => !Object.hasOwn(formerFlags, name))
-        .map(([name, { type }]) => [
-          name,
-          {
-            type: {
-              placeholder: valuesOf[name] ?? 'VALUE',
-              ...(type === 'boolean' && { bare: '' }),
-            },
-            help: '',
-          },
-        ]),
-    ),
-  }),
+  flags,
   async run(argv, terminal) {
-    const { values, adoptFlags, mistakes } = parsed(argv)
-    const part = parts.find((part) => part === values.part)
-    if (mistakes.length > 0 || part === undefined) return refuse(terminal, 'manifests', mistakes)
-    terminal.out(manifest(part, values, adoptFlags))
+    const { values, given, words, mistakes, notes } = readFlags(flags, argv)
+    const { part } = values
+    const wrong = [...mistakes, ...strayWords(words), ...conflicts(values, given)]
+    if (wrong.length > 0 || part === undefined) return refuse(terminal, 'manifests', wrong)
+    terminal.out(manifest(part, values))
     // On standard error: it is visible if standard output is piped into kubectl.
-    for (const name of ['admission', 'offline-authorization'] as const)
-      if (values[name] !== undefined)
-        terminal.err(`nodehub manifests: --${name} has no effect any more: ${formerFlags[name]}\n`)
+    for (const note of notes) terminal.err(`nodehub manifests: ${note}\n`)
     return 0
   },
 }
 
-/** Flags of 0.2.0 that are accepted for one release, and why each has no effect. */
-const formerFlags = {
-  admission:
-    'webhooks admit nodes and pods; docs/cluster.md says which policies of 0.2.0 to delete',
-  'offline-authorization': 'hubs read no Roles and bindings',
+/** Mistakes in the combination of flags. */
+function conflicts(
+  { part, unit, ...values }: FlagValues,
+  given: ReadonlySet<string>,
+): readonly string[] {
+  const needed = { 'static-pod': 'the static pod', systemd: 'the units' } as const
+  const adoptArgs = values['adopt-flag']
+  return [
+    ...(!given.has('part') ? [`--part is required, one of ${parts.join(', ')}`] : []),
+    ...((part === 'static-pod' || (part === 'systemd' && unit !== dummyUnitName)) &&
+    !given.has('server-addr')
+      ? [`--server-addr is required for ${needed[part]}`]
+      : []),
+    ...(adoptArgs.length > 0 ? wrongAdoptFlags(adoptArgs, part) : []),
+  ]
 }
 
-type FlagValues = ReturnType<typeof parsed>['values']
-
-function parsed(argv: readonly string[]) {
-  const mistakes: string[] = []
-  const { values, tokens } = parseArgs({
-    args: [...argv],
-    options: flags,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  })
-  for (const token of tokens) {
-    if (token.kind === 'positional') mistakes.push(`${JSON.stringify(token.value)} is not a flag`)
-    else if (token.kind === 'option' && !Object.hasOwn(flags, token.name)) {
-      const suggestion = didYouMean(token.name, Object.keys(flags), '--')
-      mistakes.push(`${token.rawName} is not known${suggestion}`)
-    } else if (token.kind === 'option') {
-      const isSwitch = flags[token.name as keyof typeof flags].type === 'boolean'
-      if (!isSwitch && !token.value) mistakes.push(`${token.rawName} needs a value`)
-      if (isSwitch && token.value) mistakes.push(`${token.rawName} takes no value`)
-    }
-  }
-  const known = Object.fromEntries(
-    Object.keys(flags).map((name) => [name, textOf(values[name])]),
-  ) as Record<keyof typeof flags, string | undefined>
-  const adoptFlags = tokens.flatMap((token) =>
-    token.kind === 'option' && token.name === 'adopt-flag' ? [token.value ?? ''] : [],
-  )
-  const wrong = [...wrongValues(known), ...wrongAdoptFlags(adoptFlags, known.part)]
-  return { values: known, adoptFlags, mistakes: [...mistakes, ...wrong] }
-}
-
-/** Flags of `nodehub adopt` that a DaemonSet can pass on. */
-const passable = [...Object.keys(passedFlags), 'manifest-dir']
-
-function wrongAdoptFlags(given: readonly string[], part: string | undefined): readonly string[] {
-  if (given.length > 0 && part !== 'adoption') return ['--adopt-flag is for --part adoption']
+function wrongAdoptFlags(given: readonly string[], part: Part | undefined): readonly string[] {
+  if (part !== 'adoption') return ['--adopt-flag is for --part adoption']
   const read = readFlags(adoptFlags, given)
   const others = [...read.given].filter((name) => !passable.includes(name))
   return [
     ...read.mistakes,
     ...strayWords(read.words),
-    ...others.map(
-      (name) =>
-        `--${name} is not for a DaemonSet, but ${passable.map((each) => `--${each}`).join(', ')} are`,
-    ),
+    ...others.map((name) => `--${name} is not for a DaemonSet, but ${listed(passable)} are`),
   ].map((mistake) => `--adopt-flag: ${mistake}`)
 }
 
-const textOf = (value: unknown): string | undefined => {
-  if (value === true) return 'true'
-  return typeof value === 'string' ? value : undefined
-}
-
-const paths = [
-  'root-dir',
-  'kubeconfig',
-  'certificate-authority',
-  'client-certificate',
-  'client-key',
-] as const
-
-function wrongValues(values: Record<keyof typeof flags, string | undefined>): string[] {
-  const mistakes: string[] = []
-  if (!parts.some((part) => part === values.part)) {
-    mistakes.push(`--part must be one of ${parts.join(', ')}`)
-  }
-  if (values.part === 'static-pod' && values['server-addr'] === undefined) {
-    mistakes.push('--server-addr is required for the static pod')
-  }
-  const isDummy = values.unit === dummyUnitName
-  if (values.part === 'systemd' && values['server-addr'] === undefined && !isDummy) {
-    mistakes.push('--server-addr is required for the units')
-  }
-  if (values.unit !== undefined && !isDummy && !unitNames.some((name) => name === values.unit)) {
-    mistakes.push(`--unit must be one of ${[...unitNames, dummyUnitName].join(', ')}`)
-  }
-  const checks = [
-    ['server-addr', atLeastOne(listOf(serverAddress))],
-    ['node-name', objectName],
-    ['namespace', objectName],
-    ['proxy-port', port],
-    ['proxy-secure-port', port],
-    ['serve-port', port],
-    ['pool-scope-resources', listOf(resource)],
-    ['offline-authorization', options['offline-authorization'].type],
-    ['dummy-if-ip', dummyAddress],
-    ['dummy-if-name', options['dummy-if-name'].type],
-    ['api-server-cidrs', atLeastOne(listOf(cidr))],
-    ['ops-cidrs', atLeastOne(listOf(cidr))],
-    ['client-ca-config-map', objectName],
-  ] as const
-  for (const [name, type] of checks) {
-    const text = values[name]
-    const checked = text === undefined ? undefined : type.parse(text)
-    if (checked && 'wrong' in checked)
-      mistakes.push(`--${name}: ${JSON.stringify(text)} ${checked.wrong}`)
-  }
-  for (const name of paths) {
-    if (values[name]?.startsWith('/') === false) mistakes.push(`--${name} must be an absolute path`)
-  }
-  if (values.kubeconfig?.startsWith('/etc/kubernetes/') === false) {
-    mistakes.push('--kubeconfig must be under /etc/kubernetes, which the pod mounts')
-  }
-  return mistakes
-}
-
-function manifest(part: Part, values: FlagValues, adoptFlags: readonly string[]): string {
+function manifest(part: Part, values: FlagValues): string {
   const namespace = values.namespace ?? 'kube-system'
+  const { image, 'root-dir': rootDir } = values
   switch (part) {
     case 'static-pod':
       return yaml(
-        staticPod({
-          ...startOf(values, namespace),
-          image: values.image ?? `nodehub:${ownVersion()}`,
-          nodeName: values['node-name'],
-        }),
+        staticPod({ ...startOf(values, namespace), image, nodeName: values['node-name'] }),
       )
     case 'command':
-      return hostCommand({
-        rootDir: values['root-dir'] ?? defaultRootDir,
-        staticPod: usualManifest,
-        image: values.image ?? `nodehub:${ownVersion()}`,
-      })
+      return hostCommand({ rootDir, staticPod: usualManifest, image })
     case 'systemd':
       return units(values, namespace)
     case 'kubeconfig':
       return yaml(kubeletKubeconfig(kubeconfigOptions(values)))
     case 'rbac':
-      return rbac(sharedBesides(values['pool-scope-resources']), namespace).map(yaml).join('---\n')
+      return rbac(values['pool-scope-resources'], namespace).map(yaml).join('---\n')
     case 'cluster':
       return clusterManifests({
         name: 'nodehub-cluster',
         namespace: values.namespace ?? clusterNamespace,
-        image: values.image ?? `nodehub:${ownVersion()}`,
-        podHostNetwork: values['pod-host-network'] !== undefined,
-        controllers: values['controller-user']?.split(',') ?? [],
-        apiServerCidrs: cidrsOf(values['api-server-cidrs']),
-        opsCidrs: cidrsOf(values['ops-cidrs']),
+        image,
+        podHostNetwork: values['pod-host-network'],
+        controllers: values['controller-user'],
+        apiServerCidrs: values['api-server-cidrs'],
+        opsCidrs: values['ops-cidrs'],
         ...(values['client-ca-config-map'] !== undefined && {
           clientCa: values['client-ca-config-map'],
         }),
@@ -340,9 +305,9 @@ function manifest(part: Part, values: FlagValues, adoptFlags: readonly string[])
     case 'nodes':
       return nodeInstallers({
         namespace,
-        image: values.image ?? `nodehub:${ownVersion()}`,
+        image,
         ...(values['server-addr'] !== undefined && { serverAddresses: values['server-addr'] }),
-        ...(values['root-dir'] !== defaultRootDir && { rootDir: values['root-dir'] ?? '' }),
+        ...(rootDir !== defaultRootDir && { rootDir }),
         ...(values['dummy-if-ip'] !== undefined && { dummyAddress: values['dummy-if-ip'] }),
       })
         .map(yaml)
@@ -350,9 +315,9 @@ function manifest(part: Part, values: FlagValues, adoptFlags: readonly string[])
     case 'adoption':
       return nodeAdopters({
         namespace,
-        image: values.image ?? `nodehub:${ownVersion()}`,
-        ...(values['root-dir'] !== defaultRootDir && { rootDir: values['root-dir'] ?? '' }),
-        adoptFlags,
+        image,
+        ...(rootDir !== defaultRootDir && { rootDir }),
+        adoptFlags: values['adopt-flag'],
       })
         .map(yaml)
         .join('---\n')
@@ -364,12 +329,12 @@ function manifest(part: Part, values: FlagValues, adoptFlags: readonly string[])
 const startOf = (values: FlagValues, namespace: string): HubStart => ({
   serverAddresses: values['server-addr'] ?? '',
   namespace,
-  rootDir: values['root-dir'] ?? defaultRootDir,
+  rootDir: values['root-dir'],
   kubeconfig: values.kubeconfig,
   ports: {
-    proxy: Number(values['proxy-port']),
-    secure: Number(values['proxy-secure-port']),
-    ops: Number(values['serve-port']),
+    proxy: values['proxy-port'],
+    secure: values['proxy-secure-port'],
+    ops: values['serve-port'],
   },
   more: (['dummy-if-ip', 'dummy-if-name'] as const).flatMap((name) =>
     values[name] === undefined ? [] : [`--${name}=${values[name]}`],
@@ -396,11 +361,10 @@ function units(values: FlagValues, namespace: string): string {
 }
 
 function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
-  const clientCertificate = values['client-certificate'] ?? kubeletPair
-  const rootDir = values['root-dir'] ?? defaultRootDir
+  const clientCertificate = values['client-certificate']
   return {
-    server: `https://127.0.0.1:${Number(values['proxy-secure-port'])}`,
-    certificateAuthority: values['certificate-authority'] ?? `${rootDir}/pki/ca.crt`,
+    server: `https://127.0.0.1:${values['proxy-secure-port']}`,
+    certificateAuthority: values['certificate-authority'] ?? `${values['root-dir']}/pki/ca.crt`,
     clientCertificate,
     clientKey: values['client-key'] ?? clientCertificate,
   }
@@ -408,18 +372,6 @@ function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
 
 const yaml = (document: object): string =>
   stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })
-
-/** The address blocks of a validated flag. */
-function cidrsOf(text = ''): readonly string[] {
-  const parsed = listOf(cidr).parse(text)
-  return 'value' in parsed ? parsed.value : []
-}
-
-/** The resources of a validated flag. */
-function sharedBesides(text = ''): readonly GVR[] {
-  const parsed = listOf(resource).parse(text)
-  return 'value' in parsed ? parsed.value : []
-}
 
 /**
  * A node's certificate already has the rights of the kubelet (ClusterRole system:node). Components

@@ -8,7 +8,7 @@ import { compiledIn, keepCompiledCode } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
 import { endProcess, killLater } from './end-process.ts'
-import { otherSources, flagHelp } from './flag-help.ts'
+import { otherSources } from './flag-help.ts'
 import { ensureMallocSettings } from './malloc.ts'
 import { alsoTo, createLog, recentLogBounds, standardError } from './log.ts'
 import { readWithFilters } from './read-with-filters.ts'
@@ -19,16 +19,14 @@ import { versionText } from './version.ts'
 const followMs = 5_000
 
 export const start: Command = {
-  help: (argv) => `Usage: nodehub start --server-addr=https://HOST:PORT[,...] [FLAG...]
-
-Runs the hub on a node. All mistakes in flags, environment and file are reported together, with
+  usage: 'start --server-addr=https://HOST:PORT[,...] [FLAG...]',
+  description: `Runs the hub on a node. All mistakes in flags, environment and file are reported together, with
 exit code 2, before anything is opened. SIGTERM or SIGINT stops it gracefully, a second one at once.
 SIGHUP reads the configuration again, as happens by itself when the file of --config changes.
 SIGQUIT writes what the process is doing to a file in --root-dir.
-
-${flagHelp(argv)}
-${otherSources}`,
-  completions: () => ({ flags: options }),
+`,
+  flags: options,
+  afterFlags: otherSources,
   async run(argv, terminal) {
     if (argv.some((word) => /^--version(=true)?$/.test(word))) {
       terminal.out(versionText())

@@ -3,11 +3,8 @@ import { refuse, type Command } from './command.ts'
 
 /** The versions of the hub and its runtime, a line each. */
 export const version: Command = {
-  help: () => `Usage: nodehub version
-
-Prints the versions of nodehub and of Node.
-`,
-  completions: () => ({}),
+  usage: 'version',
+  description: 'Prints the versions of nodehub and of Node.\n',
   async run(argv, terminal) {
     if (argv.length > 0) return refuse(terminal, 'version', ['it takes no words behind it'])
     terminal.out(versionText())

@@ -220,9 +220,9 @@ export const exitPlanOptions = {
   output: option({
     type: is.oneOf(['table', 'yaml', 'json']),
     group: 'Operation',
-    help: 'How the plan is printed; -o for short.',
+    short: 'o',
+    help: 'How the plan is printed.',
     default: 'table',
-    aliases: ['o'],
   }),
   apply: former(is.boolean, 'Carried the plan out.', byHand),
   only: former(is.listOf(is.text('NAMESPACE/NAME')), 'Owners that --apply was for.', byHand),

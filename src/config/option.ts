@@ -24,18 +24,22 @@ export const isAcceptedOnly = (group: string | undefined): boolean =>
   group?.startsWith('Accepted') === true
 
 /**
- * One setting: a flag, an environment variable and a key of the configuration file, with one name.
+ * One flag. For the commands that run it is a setting: an environment variable and a key of the
+ * configuration file as well, with one name.
  */
 export interface Option<T> {
   readonly type: ValueType<T>
-  readonly group: Group
+  /** Absent: the command's flags stand under no headings. */
+  readonly group?: Group
   readonly help: string
   readonly default: NoInfer<T>
   /** The default in help texts, if the value itself would be unclear. */
   readonly defaultShown?: string
   /** A file that must be readable for the configuration to be valid. */
   readonly file?: true
-  /** Other names of the setting. */
+  /** A letter that stands for the name. */
+  readonly short?: string
+  /** Other names that are accepted, and shown nowhere. */
   readonly aliases?: readonly string[]
   /** Never printed. */
   readonly secret?: true
@@ -80,7 +84,9 @@ export const notImplementedUnless =
 export const nameIn = (options: OptionTable, called: string): string | undefined =>
   Object.hasOwn(options, called)
     ? called
-    : Object.keys(options).find((name) => options[name]?.aliases?.includes(called))
+    : Object.keys(options).find(
+        (name) => options[name]?.short === called || options[name]?.aliases?.includes(called),
+      )
 
 /** A default as an operator would write it; '' if there is none. */
 export function defaultOf({ default: value, defaultShown }: Option<unknown>): string {

@@ -21,6 +21,11 @@ export interface RawSettings {
   readonly unread?: true
 }
 
+/** The settings of a command line, and its words that are no flags. */
+export interface FlagSettings extends RawSettings {
+  readonly words: readonly string[]
+}
+
 /** A flag of a command line, or a word that is none. */
 export interface FlagWord {
   /** As it is given. */
@@ -35,13 +40,13 @@ export interface FlagWord {
 
 /**
  * Reads a command line as pflag does: `--name value`, `--name=value`, a boolean alone, `-o value`
- * for names of a letter, and `-v2` for klog's verbosity; underscores count as dashes. A flag that
- * the table does not have takes no value from the next word.
+ * and `-ovalue` for names of a letter; underscores count as dashes. A flag that the table does not
+ * have takes no value from the next word.
  */
 export function* flagsIn(argv: readonly string[], options: OptionTable): Generator<FlagWord> {
   const words = argv.values()
   for (const word of words) {
-    const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(word.replace(/^-v(?=\d)/, '--v='))
+    const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(apart(word, options))
     const called = match?.[1]?.replaceAll('_', '-')
     if (called === undefined || (!word.startsWith('--') && called.length > 1)) {
       yield { word }
@@ -59,26 +64,39 @@ export function* flagsIn(argv: readonly string[], options: OptionTable): Generat
   }
 }
 
+/** `-ovalue` as `-o=value`, but for a flag that lacks a dash. */
+function apart(word: string, options: OptionTable): string {
+  if (!/^-[a-zA-Z][^=]/.test(word)) return word
+  const name = nameIn(options, word.charAt(1))
+  const takesValue = name !== undefined && options[name]?.type.bare === undefined
+  const [called = ''] = word.slice(1).split('=', 1)
+  const isName = nameIn(options, called) !== undefined
+  return takesValue && !isName ? `${word.slice(0, 2)}=${word.slice(2)}` : word
+}
+
 /** The settings of a command line. Repeated lists are joined; else the last flag counts. */
-export function settingsFromFlags(argv: readonly string[], options: OptionTable): RawSettings {
+export function settingsFromFlags(argv: readonly string[], options: OptionTable): FlagSettings {
   const settings = new Map<string, RawSetting>()
+  const words: string[] = []
   const mistakes: string[] = []
   for (const { word, called, name, text } of flagsIn(argv, options)) {
-    if (called === undefined)
+    if (called === undefined && (word === '-' || !word.startsWith('-'))) words.push(word)
+    else if (called === undefined)
       mistakes.push(`${JSON.stringify(word)} is not a flag${meant(word, options)}`)
     else if (name === undefined)
       mistakes.push(`--${called} is not known${didYouMean(called, Object.keys(options), '--')}`)
     else if (text === undefined) mistakes.push(`--${called} needs a value`)
     else {
-      const before = options[name]?.type.adds ? settings.get(name)?.text : undefined
+      const between = options[name]?.type.adds
+      const before = between === undefined ? undefined : settings.get(name)?.text
       settings.set(name, {
-        text: before === undefined ? text : `${before},${text}`,
+        text: before === undefined ? text : `${before}${between}${text}`,
         source: 'flag',
         origin: `--${called}`,
       })
     }
   }
-  return { settings, mistakes, notes: [] }
+  return { settings, words, mistakes, notes: [] }
 }
 
 /** A suggestion for a flag with one dash, as Go's own flag package takes it. */

@@ -1,6 +1,6 @@
 import type { HubConfig, Setting, UsableConfig } from './config.ts'
 import type { ConfigChange } from './config-watcher.ts'
-import { defaultOf } from './option.ts'
+import { defaultOf, isAcceptedOnly } from './option.ts'
 import type { OptionName } from './options.ts'
 import type { SettingSource } from './raw-settings.ts'
 import { withoutPassword } from './value.ts'
@@ -47,7 +47,7 @@ export function settingsInForce(
   }
   return settings
     .filter(({ name }) => name !== 'version')
-    .filter(({ option, text }) => text !== undefined || !option.group.startsWith('Accepted'))
+    .filter(({ option, text }) => text !== undefined || !isAcceptedOnly(option.group))
     .map((setting) => ({
       name: setting.name,
       live: setting.option.live === true,

@@ -50,7 +50,8 @@ export function readSettings<Table extends OptionTable>(
   const flags = settingsFromFlags(argv, table)
   const environment = settingsFromEnvironment(env, table)
   const sources = [flags, environment, fileNamedBy(flags, environment, readFile, table)]
-  const mistakes = sources.flatMap((source) => source.mistakes)
+  const [ofFlags = [], ...others] = sources.map((source) => source.mistakes)
+  const mistakes = [...ofFlags, ...strayWords(flags.words), ...others.flat()]
   const settings = Object.entries(table).map(([name, option]) => {
     const found = sources.map((source) => source.settings.get(name)).find((setting) => setting)
     return resolve(name as keyof Table & string, option, found, mistakes)
@@ -80,7 +81,8 @@ function fileNamedBy(
   }
 }
 
-function resolve<Name extends string>(
+/** A setting with its value; one with a mistake counts as not given. */
+export function resolve<Name extends string>(
   name: Name,
   option: Option<unknown>,
   given: RawSetting | undefined,
@@ -94,6 +96,10 @@ function resolve<Name extends string>(
   mistakes.push(`${given.origin}: ${text} ${parsed.wrong}`)
   return fallback
 }
+
+/** The mistakes for positional arguments of a command that takes no more. */
+export const strayWords = (words: readonly string[]): readonly string[] =>
+  words.map((word) => `${JSON.stringify(word)} is not a flag`)
 
 export const messageOf = (cause: unknown): string =>
   cause instanceof Error ? cause.message : String(cause)

@@ -11,9 +11,10 @@ export interface ValueType<T> {
   /** The value of a flag alone; absent if a value must follow. */
   readonly bare?: string
   /**
-   * A repeated flag extends the list, as with Kubernetes' own list flags; else the last one counts.
+   * A repeated flag extends the list, as with Kubernetes' own list flags, with this between its
+   * items; absent: the last one counts.
    */
-  readonly adds?: true
+  readonly adds?: string
   parse(text: string): Parsed<T>
 }
 
@@ -108,7 +109,7 @@ export function oneOf<const T extends string>(
  */
 export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
   placeholder: `${item.placeholder},...`,
-  adds: true,
+  adds: ',',
   parse(text) {
     const values: T[] = []
     const mistakes: string[] = []

@@ -255,8 +255,8 @@ void t.test('all mistakes are reported together', async (t) => {
   )
   t.strictSame(mistakes, [
     '--serv-port is not known, did you mean --serve-port?',
-    '"stray" is not a flag',
     '--root-dir needs a value',
+    '"stray" is not a flag',
     '/c.json: proxi-port is not known, did you mean proxy-port?',
     '--lb-mode: "best" is none of round-robin, priority, consistent-hashing',
     '--heartbeat-interval-seconds: "0" is not a whole number from 1 to 86400',

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
-import { cluster } from '../../src/cli/cluster-command.ts'
+import { clusterOf } from '../../src/cli/cluster-command.ts'
 import {
   secretData,
   rotated,
@@ -281,7 +281,7 @@ async function givenUp(t: Test, plane: ControlPlane, { replicas }: ReplicaSet): 
   const flags = [`--kubeconfig=${plane.kubeconfig(administrator)}`, '--namespace=nodehub-system']
   const givingBack = async () => {
     const said = { out: '', err: '' }
-    const code = await cluster.run(['give-back', ...flags], {
+    const code = await clusterOf(['give-back']).run(['give-back', ...flags], {
       out: (text) => (said.out += text),
       err: (text) => (said.err += text),
     })

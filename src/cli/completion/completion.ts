@@ -1,4 +1,4 @@
-import { isAcceptedOnly } from '../../config/option.ts'
+import { isAcceptedOnly, type OptionTable } from '../../config/option.ts'
 import { refuse, type Command, type CommandEntry } from '../command.ts'
 import { bashScript } from './bash.ts'
 import { fishScript } from './fish.ts'
@@ -13,22 +13,24 @@ const scripts: Readonly<Record<string, (commands: readonly CompletedCommand[]) =
 
 /** The command for a table of commands, which is where its scripts come from. */
 export const completionOf = (entries: Readonly<Record<string, CommandEntry>>): Command => ({
-  help: () => `Usage: nodehub completion bash|zsh|fish
-
-Prints the script with which a shell completes the commands, flags and values of nodehub. Packages
+  usage: 'completion bash|zsh|fish',
+  description: `Prints the script with which a shell completes the commands, flags and values of nodehub. Packages
 install it. Elsewhere, for the shell that runs:
 
   bash   source <(nodehub completion bash)
   zsh    source <(nodehub completion zsh), after compinit
   fish   nodehub completion fish | source
 `,
-  completions: () => ({ words: Object.keys(scripts) }),
+  words: Object.keys(scripts),
   async run([shell, ...rest], terminal) {
     const script = shell !== undefined && Object.hasOwn(scripts, shell) && scripts[shell]
     if (!script || rest.length > 0)
       return refuse(terminal, 'completion', [`it needs one of ${Object.keys(scripts).join(', ')}`])
     const commands = Object.entries(entries).map(async ([name, { summary, load }]) => {
-      const { flags = {}, words = [], files = false } = await (await load([])).completions()
+      const command = await load([])
+      const { subcommands = [], words = subcommands, files = false } = command
+      const all = await Promise.all(subcommands.map((word) => load([word])))
+      const flags: OptionTable = Object.assign({}, ...[command, ...all].map((one) => one.flags))
       return {
         name,
         summary,

@@ -5,12 +5,12 @@ import { elapsed, now, within } from '../../base/clock.ts'
 import { wholeAnswer } from '../../base/whole-answer.ts'
 import { defaultRootDir } from '../../config/root-dir.ts'
 import { messageOf } from '../../config/settings.ts'
+import { option } from '../../config/option.ts'
 import { optional, text } from '../../config/value.ts'
 import type { HubConfigReport } from '../../hub/wiring/config-map.ts'
 import type { HubStatus } from '../../hub/wiring/status/document.ts'
 import { aligned } from '../aligned.ts'
 import { checkConfig } from '../check-config.ts'
-import { commandFlag } from '../command-flags.ts'
 import { operatorFile } from '../operator-file.ts'
 import { versionText } from '../version.ts'
 import { Archive } from './archive.ts'
@@ -40,7 +40,7 @@ objects, nodes and addresses.
     acts: true,
     ofStopped: true,
     flags: {
-      file: commandFlag({
+      file: option({
         type: optional(text('FILE')),
         default: undefined,
         defaultShown: 'nodehub-bundle-HOST-TIME.tar.gz in the current folder',

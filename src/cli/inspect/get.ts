@@ -2,9 +2,9 @@ import { stringify } from 'yaml'
 import { unifiedDiff } from '../../base/unified-diff.ts'
 import type { ObjectReport, ShownState } from '../../hub/wiring/status/object-report.ts'
 import { namespacedName } from '../../api/kube/object.ts'
+import { option } from '../../config/option.ts'
 import { text } from '../../config/value.ts'
 import { aligned } from '../aligned.ts'
-import { commandFlag } from '../command-flags.ts'
 import { inspection } from './inspection.ts'
 import { paragraphs } from './printed.ts'
 
@@ -27,7 +27,7 @@ export const get = inspection<ObjectWithDiffs>({
 Of a stopped hub it shows what is stored, and not what filters make of it.
 `,
   flags: {
-    namespace: commandFlag({
+    namespace: option({
       type: text('NAMESPACE'),
       default: 'default',
       help: 'The namespace of the object; without effect for cluster-scoped ones.',

@@ -2,11 +2,12 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { pause } from '../../base/clock.ts'
 import { defaultRootDir } from '../../config/root-dir.ts'
+import { option } from '../../config/option.ts'
 import { didYouMean } from '../../config/suggestion.ts'
-import { messageOf } from '../../config/settings.ts'
+import { messageOf, strayWords } from '../../config/settings.ts'
 import { address, boolean, oneOf, optional, port, text } from '../../config/value.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from '../command.ts'
-import { commandFlag, helpOfFlags, readFlags, strayWords } from '../command-flags.ts'
+import { readFlags } from '../command-flags.ts'
 import { wrapped } from '../wrapped.ts'
 import { hubItems, hubReport, opsRequest } from './hub-reports.ts'
 import type { Inspected, Inspection } from './inspection.ts'
@@ -15,39 +16,39 @@ import { inspections } from './table.ts'
 
 /** The flags of every sub-command. */
 const familyFlags = {
-  output: commandFlag({
+  output: option({
     type: oneOf(['table', 'json', 'yaml']),
     default: 'table',
     help: 'For people or for programs.',
     short: 'o',
   }),
-  watch: commandFlag({
+  watch: option({
     type: boolean,
     default: false,
     help: 'Prints the report again whenever it has changed, until interrupted; with json one line for each.',
     short: 'w',
   }),
-  'serve-port': commandFlag({
+  'serve-port': option({
     type: port,
     default: 10267,
     help: "The port of the hub's health and metrics.",
   }),
-  'bind-address': commandFlag({
+  'bind-address': option({
     type: address,
     default: '127.0.0.1',
     help: 'Its address, on loopback: elsewhere the hub does not answer inspections.',
   }),
-  'token-file': commandFlag({
+  'token-file': option({
     type: optional(text('FILE')),
     default: undefined,
     help: "A copy of inspect.token from the hub's --root-dir, for users other than root.",
   }),
-  'root-dir': commandFlag({
+  'root-dir': option({
     type: optional(text('DIR')),
     default: undefined,
     help: 'The --root-dir of a stopped hub: shows what is on the disk, for root, and leaves it as it is.',
   }),
-  'disk-cache-path': commandFlag({
+  'disk-cache-path': option({
     type: optional(text('DIR')),
     default: undefined,
     help: 'Its --disk-cache-path, if that is elsewhere.',
@@ -58,26 +59,17 @@ type FamilyValues = ReturnType<typeof readFlags<typeof familyFlags>>['values']
 
 /** Inspects the hub that runs on this node. */
 export const inspect: Command = {
-  help: () => `Usage: nodehub inspect WHAT [FLAG...]
-
-Inspects the hub of this node, for root and for holders of the hub's token.
+  usage: 'inspect WHAT [FLAG...]',
+  description: `Inspects the hub of this node, for root and for holders of the hub's token.
 
 ${Object.entries(inspections)
   .map(([name, { summary }]) => `  ${name}\n${wrapped(summary)}`)
   .join('')}
 nodehub inspect WHAT --help tells more. Exit codes: 0, all is well; 1, the report says what is not;
 2, invalid arguments, or nothing can be read.
-
-${helpOfFlags(familyFlags)}`,
-  async completions() {
-    const all = await Promise.all(Object.values(inspections).map((entry) => entry.load()))
-    const flags = Object.assign(
-      {},
-      ...all.map((one) => one.flags),
-      familyFlags,
-    ) as typeof familyFlags
-    return { flags, words: Object.keys(inspections) }
-  },
+`,
+  flags: familyFlags,
+  subcommands: Object.keys(inspections),
   async run(argv, terminal) {
     const parsed = await parseInspection(argv)
     if ('mistakes' in parsed) return refuse(terminal, 'inspect', parsed.mistakes)
@@ -94,23 +86,20 @@ ${helpOfFlags(familyFlags)}`,
   },
 }
 
-/** The same command; `help` is about the sub-command that `argv` names, if any. */
+/** `nodehub inspect`, or its sub-command that `argv` names. */
 export async function inspectOf(argv: readonly string[]): Promise<Command> {
-  const [what] = readFlags(familyFlags, argv).words
+  const [what = ''] = readFlags(familyFlags, argv).words
   const one = await load(what)
-  return one ? { ...inspect, help: () => helpOf(what ?? '', one) } : inspect
-}
-
-function helpOf(
-  what: string,
-  { takes = [], takesRest, help, flags = {} }: Inspection<unknown>,
-): string {
+  if (one === undefined) return inspect
+  const { takes = [], takesRest, help, flags = {} } = one
   const words = [what, ...takes, '[FLAG...]', ...(takesRest === undefined ? [] : [takesRest])]
-  return `Usage: nodehub inspect ${words.join(' ')}
-
-${wrapped(`Shows ${inspections[what]?.summary ?? ''}`, '').trim()}
-${help === undefined ? '' : `\n${help}`}
-${helpOfFlags({ ...flags, ...familyFlags })}`
+  const summary = wrapped(`Shows ${inspections[what]?.summary ?? ''}.`, '')
+  return {
+    usage: `inspect ${words.join(' ')}`,
+    description: `${summary}${help === undefined ? '' : `\n${help}`}`,
+    flags: { ...flags, ...familyFlags },
+    run: (words, terminal) => inspect.run(words, terminal),
+  }
 }
 
 async function load(what: string | undefined): Promise<Inspection<unknown> | undefined> {

@@ -1,6 +1,6 @@
 import type { ClientRequest } from 'node:http'
+import type { OptionTable } from '../../config/option.ts'
 import type { ExitCode } from '../command.ts'
-import type { CommandFlag } from '../command-flags.ts'
 
 /** The hub that a sub-command of `nodehub inspect` reads from. */
 export interface Inspected {
@@ -30,13 +30,13 @@ export interface ReportOptions {
 
 /** One sub-command of `nodehub inspect`. */
 export interface Inspection<Report> {
-  /** Further lines of help, under the flags of all sub-commands. */
+  /** Further lines of help. */
   readonly help?: string
   /** The positional arguments that it needs, as help texts name them; absent: none. */
   readonly takes?: readonly string[]
   /** It takes arguments after `--`, which help texts name so; absent: it does not. */
   readonly takesRest?: string
-  readonly flags?: Readonly<Record<string, CommandFlag<unknown>>>
+  readonly flags?: OptionTable
   /** Whether it has a report of a stopped hub as well; absent: it is about a running one. */
   readonly ofStopped?: true
   /** Whether it does more than report: it is not repeated, and in no bundle. */

@@ -1,6 +1,6 @@
 import type { RequestEntry } from '../../hub/wiring/request-entry.ts'
 import { duration, listOf, oneOf, optional, text, type ValueType } from '../../config/value.ts'
-import { commandFlag, type CommandFlag } from '../command-flags.ts'
+import { option, type Option } from '../../config/option.ts'
 import { inspection, type Inspected } from './inspection.ts'
 
 const statusCode: ValueType<string> = {
@@ -11,8 +11,8 @@ const statusCode: ValueType<string> = {
       : { wrong: 'is no status code, nor a class as 5xx' },
 }
 
-const words = (name: string, help: string): CommandFlag<readonly string[]> =>
-  commandFlag({ type: listOf(text(name)), default: [], defaultShown: 'all', help })
+const words = (name: string, help: string): Option<readonly string[]> =>
+  option({ type: listOf(text(name)), default: [], defaultShown: 'all', help })
 
 /** Which requests to show; the hub selects them, so that the others are not sent. */
 const filters = {
@@ -26,24 +26,24 @@ const filters = {
   ),
   verb: words('VERB', 'get, list, watch, patch and so on.'),
   resource: words('RESOURCE', 'pods, endpointslices or endpointslices.discovery.k8s.io.'),
-  namespace: commandFlag({
+  namespace: option({
     ...words('NAMESPACE', 'Of the requested object or collection.'),
     short: 'n',
   }),
   name: words('NAME', 'Of the object.'),
-  code: commandFlag({
+  code: option({
     type: listOf(statusCode),
     default: [],
     defaultShown: 'all',
     help: 'The status: 503, or a class as 5xx.',
   }),
-  source: commandFlag({
+  source: option({
     type: listOf(oneOf(['cloud', 'cache', 'hub'])),
     default: [],
     defaultShown: 'all',
     help: 'The source of the answer.',
   }),
-  'slower-than': commandFlag({
+  'slower-than': option({
     type: optional(duration),
     default: undefined,
     defaultShown: 'all',

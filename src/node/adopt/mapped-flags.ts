@@ -1,7 +1,7 @@
 import { flagsIn, type FlagWord } from '../../config/raw-settings.ts'
 import { options, type OptionName } from '../../config/options.ts'
-import type { Option } from '../../config/option.ts'
-import { withoutPassword } from '../../config/value.ts'
+import { isAcceptedOnly, type Option } from '../../config/option.ts'
+import { withoutPassword, type ValueType } from '../../config/value.ts'
 import { usualPorts, type HubPorts } from '../join/static-pod.ts'
 
 /** A flag of yurthub, and the hub's flag for it. */
@@ -155,8 +155,9 @@ function joined(words: readonly FlagWord[]): readonly FlagWord[] {
     else if (same < 0) flags.push(word)
     else {
       const former = flags[same]?.text
-      const { adds } = options[word.name as OptionName].type as { adds?: true }
-      const text = adds && former !== undefined ? `${former},${word.text}` : word.text
+      const { adds }: ValueType<unknown> = options[word.name as OptionName].type
+      const isMore = adds !== undefined && former !== undefined
+      const text = isMore ? `${former}${adds}${word.text}` : word.text
       flags[same] = { ...word, ...(text !== undefined && { text }) }
     }
   }
@@ -187,7 +188,7 @@ function mappedTo(
   if (name === 'node-name')
     return { fate: 'changed', to: 'NODE_NAME', reason: 'the hub has it from its environment' }
   const warning = option.warningFor?.(value)
-  if (option.group.startsWith('Accepted'))
+  if (isAcceptedOnly(option.group))
     return { fate: 'dropped', reason: warning ?? 'the hub has no such function' }
   if (name === 'hub-cert-organizations' && hubCertSigner === undefined)
     return { fate: 'dropped', reason: 'it has no effect without --hub-cert-signer' }
