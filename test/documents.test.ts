@@ -77,6 +77,25 @@ void t.test('a link that names a page leads to that page', async (t) => {
   t.ok(named > 50)
 })
 
+/** Of example.com, which is nobody's (RFC 2606), or of others. */
+const existing =
+  /^(?:(?:\w+\.)*example\.com|kubernetes\.io|www\.w3\.org|json-schema\.org|github\.com\/(?:kubernetes|nodejs|openyurtio))$/
+
+void t.test('pages, packages and the chart name no address that does not exist', async (t) => {
+  const files = [...documents, 'package.json', ...globSync('packaging/**/*.{ts,json,yaml,tpl,txt}')]
+  const named = files.flatMap((file) => {
+    const text = read(file)
+    const addresses = text.matchAll(
+      /https?:\/\/((?:github\.com\/)?[\w.-]*[a-z])(?=[/:\s"'`)>]|$)/gm,
+    )
+    const images = text.matchAll(/([\w-]+(?:\.[\w-]+)+)\/nodehub[:@\s]/g)
+    return [...addresses, ...images].map(([, host = '']) => ({ file, host }))
+  })
+  t.ok(named.length > 40)
+  const isAddress = ({ host }: { host: string }): boolean => host.includes('.')
+  for (const { file, host } of named.filter(isAddress)) t.match(host, existing, `${file}: ${host}`)
+})
+
 void t.test('the pages about the code name existing files only', async (t) => {
   const files = globSync('src/**/*.ts').map((path) => basename(path))
   for (const page of ['ARCHITECTURE.md', 'docs/design/data-path.md', 'docs/design/decisions.md']) {
