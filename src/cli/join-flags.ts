@@ -55,10 +55,13 @@ export const nodePathFlags = {
 /** The kubelet's rotated certificate and key, in one file. */
 export const kubeletPair = '/var/lib/kubelet/pki/kubelet-client-current.pem'
 
-/** The image of the hub, for every command that writes or prints it. */
+/**
+ * The image of the hub, for every command that writes or prints it. The default is what buildah
+ * calls an image where it is built: to a kubelet, a name without a registry is one of docker.io.
+ */
 export const hubImageFlag = option({
   type: text('IMAGE'),
-  default: `nodehub:${ownVersion()}`,
+  default: `localhost/nodehub:${ownVersion()}`,
   help: "The hub's image.",
 })
 

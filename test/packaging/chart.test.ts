@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, parseAllDocuments } from 'yaml'
 import { ownVersion } from '../../src/base/own-version.ts'
+import { hubImageFlag } from '../../src/cli/join-flags.ts'
 import type { Installation } from '../../src/cluster/install/installation.ts'
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
 import { nodeInstallers } from '../../src/cluster/install/nodes.ts'
@@ -73,7 +74,7 @@ const comparable = (all: ReadonlyMap<string, ApiObject>): Readonly<Record<string
 const usual: Installation = {
   name: 'nodehub-cluster',
   namespace: 'nodehub-system',
-  image: `localhost/nodehub:${ownVersion()}`,
+  image: hubImageFlag.default,
   podHostNetwork: false,
 }
 
