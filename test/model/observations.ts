@@ -90,11 +90,12 @@ export class Observations {
   }
 
   /** A whole list, or the initial events of a watch, at this version. */
-  showList(collection: Collection, version: number): void {
-    this.reach(collection, version, true)
+  showList(collection: Collection, version: number, isKept = true): void {
+    this.reach(collection, version, { isList: true, isKept })
     this.#history.listed(collection, version)
     const objects = this.#history.objects(collection, version)
-    for (const object of objects.values()) this.#show(collection.resource, object, version, true)
+    for (const object of objects.values())
+      this.#show(collection.resource, object, version, true, isKept)
     for (const [place, known] of this.objects) {
       const [resource, namespace = '', name = ''] = place.split('/')
       if (resource !== collection.resource || !covers(collection, { namespace, name })) continue
@@ -103,17 +104,22 @@ export class Observations {
       // With selectors it may be there and not match.
       if (isWhole(collection)) {
         known.since = Math.max(known.since, version)
-        if (this.#isStoring) known.storedSince = Math.max(known.storedSince, version)
+        if (this.#isStoring && isKept) known.storedSince = Math.max(known.storedSince, version)
       }
     }
   }
 
   /** A change or a bookmark of a watch. */
-  reach(collection: Collection, version: number, isList = false): void {
+  reach(
+    collection: Collection,
+    version: number,
+    { isList = false, isKept = true }: { isList?: boolean; isKept?: boolean } = {},
+  ): void {
     const path = pathOf(collection)
     const known = this.collections.get(path) ?? { version: 0, stored: 0, whole: false }
-    const whole = known.whole || (isList && this.#isStoring)
-    const isStored = this.#isStoring && (whole || !this.#hasFailed)
+    const isStoring = this.#isStoring && isKept
+    const whole = known.whole || (isList && isStoring)
+    const isStored = isStoring && (whole || !this.#hasFailed)
     this.collections.set(path, {
       version: Math.max(known.version, version),
       stored: isStored ? Math.max(known.stored, version) : known.stored,
@@ -122,10 +128,10 @@ export class Observations {
   }
 
   /** An event of a watch. */
-  showChange(collection: Collection, type: string, object: ModelObject): void {
-    this.reach(collection, object.version)
+  showChange(collection: Collection, type: string, object: ModelObject, isKept: boolean): void {
+    this.reach(collection, object.version, { isKept })
     // A collection that missed a write is not kept up to date before it is listed.
-    const isStored = !this.#hasFailed || this.wasShownWhole(collection)
+    const isStored = isKept && (!this.#hasFailed || this.wasShownWhole(collection))
     this.#show(collection.resource, object, object.version, type !== 'DELETED', isStored)
   }
 

@@ -18,6 +18,8 @@ import { Stream, type Start } from './stream.ts'
 interface Open {
   readonly watching: ClientWatch
   readonly stream: Stream
+  /** The hub records what it shows. */
+  readonly isKept: boolean
   /** The newest version when it was requested; `undefined` for one without initial events. */
   readonly initialFrom: number | undefined
 }
@@ -90,6 +92,7 @@ export class ModelReflector {
     client: Client,
     start: Start,
     query: Record<string, string>,
+    isKept: boolean,
   ): Promise<number | undefined> {
     this.leave()
     const initialFrom = 'sendInitialEvents' in query ? this.#history.newest : undefined
@@ -107,7 +110,7 @@ export class ModelReflector {
       return watching.status
     }
     const stream = new Stream(this.#history, this.collection, start)
-    const open: Open = { watching, stream, initialFrom }
+    const open: Open = { watching, stream, isKept, initialFrom }
     this.#open = open
     this.#read(open).catch((failure: unknown) => {
       this.#failure ??= failure
@@ -117,7 +120,7 @@ export class ModelReflector {
   }
 
   async #read(open: Open): Promise<void> {
-    const { watching, stream } = open
+    const { watching, stream, isKept } = open
     // Initial events replace the copy once they are complete.
     let initial: Map<string, ModelObject> | undefined =
       stream.reached === undefined ? new Map() : undefined
@@ -144,12 +147,13 @@ export class ModelReflector {
       if (initial !== undefined && stream.reached !== undefined) {
         this.#objects = initial
         initial = undefined
-        this.#audience.showList(this.collection, stream.reached)
+        this.#audience.showList(this.collection, stream.reached, isKept)
       }
       if (initial === undefined && event.type !== 'ERROR') {
         this.version = stream.reached
-        if (event.type === 'BOOKMARK') this.#audience.reach(this.collection, object.version)
-        else this.#audience.showChange(this.collection, event.type, object)
+        if (event.type === 'BOOKMARK')
+          this.#audience.reach(this.collection, object.version, { isKept })
+        else this.#audience.showChange(this.collection, event.type, object, isKept)
       }
       if (stream.expired) this.version = undefined
       this.#condition.changed()

@@ -517,11 +517,16 @@ export class World implements AsyncDisposable {
       asked.newest,
     )
     const start = resumes ? { after: version } : { from: Math.max(least, this.#history.first) }
-    const status = await follower.watch(this.#clientOf(viewer), start, query)
+    const status = await follower.watch(
+      this.#clientOf(viewer),
+      start,
+      query,
+      this.#recordsWatchesOf(viewer),
+    )
     this.#say(viewer, `${pathOf(collection, query)}: ${status}`)
     const state = this.#stateSince(asked)
     if (status === 200) {
-      if (!this.#diskFails) this.#filtered.add(programOf(viewer, collection))
+      this.#stored(viewer, collection)
       return
     }
     if (status === 410 || status === 504) follower.version = undefined
@@ -537,6 +542,11 @@ export class World implements AsyncDisposable {
     )
   }
 
+  /** The API server itself answers the watch of a token that no answer has proven before. */
+  #recordsWatchesOf({ setup, audience }: Viewer): boolean {
+    return setup.identity === 'node' || audience.accepted
+  }
+
   /** A watch that begins with what there is at any version is nobody's copy: it is only judged. */
   async #peek(operation: Op<'peek'>): Promise<void> {
     const viewer = this.#viewer(operation.viewer)
@@ -550,6 +560,7 @@ export class World implements AsyncDisposable {
       this.#clientOf(viewer),
       { from: this.#history.first },
       { resourceVersion: '0' },
+      this.#recordsWatchesOf(viewer),
     )
   }
 
