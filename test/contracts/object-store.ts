@@ -328,6 +328,8 @@ export function objectStoreContract(
     await replace(store, collection({ labelSelector: 'app=y' }), head(30))
     t.equal(got(store, keyOf('r')), 'r at 8')
     await replace(store, collection(), head(21))
+    t.equal(store.get(keyOf('r')), undefined, 'it may have been selected since, and left')
+    await replace(store, collection(), head(30))
     t.equal(store.get(keyOf('r')), 'absent')
   })
 

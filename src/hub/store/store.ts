@@ -170,8 +170,8 @@ export interface ObjectStore extends AsyncDisposable {
    * The newest of the object's own record and its states in the collections of its partition,
    * unless something later contradicts it. 'absent': a collection that would hold it (no selector,
    * or its name) is stored without it, at a version newer than the one at which that newest state
-   * was last confirmed. `undefined`: not known; or an API server has answered that the object does
-   * not exist (`forget`), and no collection shows it.
+   * was last confirmed, and to the last change of any selection. `undefined`: not known; or an API
+   * server has answered that the object does not exist (`forget`), and no collection shows it.
    */
   get(key: ObjectKey): StoredObject | 'absent' | undefined
   /** `undefined`: never listed, which is not the same as an empty list. */

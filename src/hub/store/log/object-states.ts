@@ -1,9 +1,11 @@
 import { latest } from '../../../base/clock.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
+import { isSelective } from '../../../api/kube/selectors.ts'
 import { covers, nameKey } from './address.ts'
 import { isSame, isSameVersion, type Held } from './held.ts'
 import type { Collection, Scope } from './scope.ts'
+import { newest } from './versions.ts'
 
 /** One stored version of the object. */
 export interface ObjectState {
@@ -25,6 +27,8 @@ interface Membership {
 export interface ObjectStates {
   readonly record: ObjectState | undefined
   readonly memberships: readonly Membership[]
+  /** The last change of any selection that the object may have been in. */
+  readonly selectedAt: string
 }
 
 /**
@@ -46,14 +50,16 @@ export function objectStates(
     scope.collections.values().some((each) => isGiven(each) && covers(each.address, named))
   const record = isGivenAny ? own : undefined
   const memberships: Membership[] = []
+  let selectedAt = ''
   // Of an object with a tombstone only the record counts.
   const counted = scope.tombstones.has(key) ? [] : scope.collections.values()
   for (const collection of counted) {
     const { address, version, gvk, members, seenAt } = collection
     const held = members.get(key)
-    if (!held && !covers(address, named)) continue
     if (!isGivenAny && !isGiven(collection)) continue
     if (address.namespace !== '' && address.namespace !== named.namespace) continue
+    if (isSelective(address)) selectedAt = newest(selectedAt, collection.changedAt)
+    if (!held && !covers(address, named)) continue
     // Members have the kind that their list is named for; a Table stays one.
     const kind = gvk.kind.replace(/List$/, '')
     const member = held && {
@@ -72,6 +78,7 @@ export function objectStates(
       confirmedAt: record.confirmedAt,
     },
     memberships,
+    selectedAt,
   }
 }
 
@@ -111,13 +118,15 @@ function isBefore(candidate: ObjectState, other: ObjectState | undefined): boole
 
 /**
  * The state to answer with: the newest one, unless something later contradicts it. 'absent': a
- * collection that would have the object does not, at a newer version.
+ * collection that would have the object does not, at a newer version. Unless a selection has
+ * changed since, which the object may have left.
  */
 export function currentState(states: ObjectStates): ObjectState | 'absent' | undefined {
-  const newest = newestState(states)
-  const confirmed = newest && confirmationOf(states, newest).confirmedVersion
-  const isDenied = states.memberships.some(
+  const known = newestState(states)
+  const confirmed = known && confirmationOf(states, known).confirmedVersion
+  const denials = states.memberships.filter(
     ({ member, version }) => !member && (confirmed === undefined || isNewer(version, confirmed)),
   )
-  return isDenied ? 'absent' : newest
+  if (denials.length === 0) return known
+  return denials.some(({ version }) => !isNewer(states.selectedAt, version)) ? 'absent' : undefined
 }

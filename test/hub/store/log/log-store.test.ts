@@ -292,6 +292,25 @@ void t.test(
   },
 )
 
+void t.test(
+  'an object that a selection has shown later is not absent by an older list',
+  async (t) => {
+    const selected = collection({ labelSelector: 'app' })
+    await using store = await open(rootFolder(t))
+    await replace(store, collection(), head(2), [object('z', 1)])
+    await replace(store, selected, head(2), [])
+    t.equal(got(store, keyOf('a')), 'absent')
+    await store.apply(selected, [changed('ADDED', object('a', 4))])
+    t.equal(got(store, keyOf('a')), 'a at 4')
+    await store.apply(selected, [changed('DELETED', object('a', 5))])
+    t.equal(got(store, keyOf('a')), undefined, 'deleted, or not selected any more')
+    t.equal(got(store, keyOf('z')), 'z at 1')
+    await replace(store, collection(), head(5), [object('z', 1)])
+    t.equal(got(store, keyOf('a')), 'absent')
+    t.strictSame(faults, [])
+  },
+)
+
 void t.test('an object that leaves a selection ends there as it was', async (t) => {
   const selected = collection({ labelSelector: 'app' })
   const labelled = (version: number) => object('a', version, { bytes: Buffer.from('labelled') })
