@@ -265,7 +265,7 @@ export const options = {
     type: is.boolean,
     group: 'Node',
     live: true,
-    help: 'Whether the hub writes the condition OfflineReady of its Node: would it and its pods come back now without a link?',
+    help: 'Whether the hub writes to its Node, for kubectl nodehub fleet: the condition OfflineReady (would it and its pods come back now without a link?) and the annotation nodehub.io/report.',
     default: false,
   }),
   'enable-dummy-if': option({
@@ -480,7 +480,7 @@ export const options = {
   'hub-report': former(
     is.boolean,
     'Wrote the annotation nodehub.io/hub-report of the Node.',
-    'the hub writes no report to its Node',
+    '--offline-ready-condition writes nodehub.io/report',
   ),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 

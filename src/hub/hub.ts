@@ -130,6 +130,11 @@ export async function startHub(
   const { own: dispatch } = path
   const own = { live, dispatch, recorded, metrics, log }
   const inputs = parts.use(openInputs(config, { ...cloud, ...own, filters }))
+  const stopping = new AbortController()
+  const checks = [
+    ...health.checks(store, config, stopping.signal),
+    certificateCheck(cloud.cloud, cloud.connections, cloud.obtained),
+  ]
   const boot = parts.use(
     new Boot({
       ...cache,
@@ -137,6 +142,10 @@ export async function startHub(
       schemas: parts.use(recordedSchemasOf(config, log)),
       live,
       refused: () => refused.all.filter(({ component }) => recorded.has(component)),
+      failing: () =>
+        checkResults(checks).flatMap(({ name, fault }) =>
+          fault === undefined ? [] : `${name}: ${fault.slice(0, 200)}`,
+        ),
       cloud: cloud.cloud,
       dispatch,
       metrics,
@@ -145,11 +154,6 @@ export async function startHub(
   )
   parts.use(cache.committed.listen(() => boot.schedule()))
 
-  const stopping = new AbortController()
-  const checks = [
-    ...health.checks(store, config, stopping.signal),
-    certificateCheck(cloud.cloud, cloud.connections, cloud.obtained),
-  ]
   metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
   showConfigRead(metrics, true)
   const handler = clientPath({

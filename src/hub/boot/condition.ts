@@ -1,21 +1,19 @@
+import { hubReportAnnotation, offlineReadyCondition } from '../../api/kube/hub-report.ts'
 import type { JsonObject } from '../../api/kube/json.ts'
 import type { Cursor } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { stringAt } from './references.ts'
 import type { BootVerdict } from './verdict.ts'
 
-/** The node condition that shows the boot verdict in the cluster. */
-const conditionType = 'OfflineReady'
-
 /** A condition without its times. */
-export interface ConditionState {
+interface ConditionState {
   readonly status: 'True' | 'False'
   readonly reason: string
   readonly message: string
 }
 
 /** A condition of a node; times are in milliseconds since the epoch. */
-export interface Condition extends ConditionState {
+interface Condition extends ConditionState {
   readonly lastHeartbeat: number
   readonly lastTransition: number
 }
@@ -50,10 +48,18 @@ function listed(names: readonly string[]): string {
   return more > 0 ? `${shown} and ${more} more` : shown
 }
 
-/** The condition of a node; `undefined` where it has none, or none that can be read. */
-export function conditionIn(node: Cursor): Condition | undefined {
+/** What the hub writes of itself to its Node. */
+export interface NodeReport {
+  readonly condition: Condition
+  /** The annotation. */
+  readonly report: string
+}
+
+/** What a node has; `undefined` where it has no condition, or none that can be read. */
+export function reportIn(node: Cursor): NodeReport | undefined {
   try {
-    return find(node)
+    const condition = find(node)
+    return condition && { condition, report: node.annotation(hubReportAnnotation) ?? '' }
   } catch (cause) {
     if (!(cause instanceof MalformedBody)) throw cause
     return undefined
@@ -64,7 +70,7 @@ function find(node: Cursor): Condition | undefined {
   const list = ['status', 'conditions']
   for (let at = 0; at < node.count(list); at++) {
     const field = (name: string): string => stringAt(node, [...list, at, name])
-    if (field('type') !== conditionType) continue
+    if (field('type') !== offlineReadyCondition) continue
     const status = field('status')
     if (status !== 'True' && status !== 'False') return undefined
     return {
@@ -80,35 +86,41 @@ function find(node: Cursor): Condition | undefined {
 
 /**
  * How long an unchanged condition stays without a heartbeat: as long as a kubelet's whose status
- * does not change.
+ * does not change. The annotation alone is not worth a write more often than every two minutes: a
+ * link that comes and goes changes it each time.
  */
 const heartbeatMs = 5 * 60_000
+const reportMs = 2 * 60_000
 
-/** The condition to write now; `undefined`: the node's is up to date and recent enough. */
-export function nextCondition(
+/** What to write now; `undefined`: the node's is up to date and recent enough. */
+export function nextReport(
   saying: ConditionState,
-  before: Condition | undefined,
+  report: string,
+  written: NodeReport | undefined,
   now: number,
-): Condition | undefined {
+): NodeReport | undefined {
+  const before = written?.condition
   const same =
     before?.status === saying.status &&
     before.reason === saying.reason &&
     before.message === saying.message
+  const patienceMs = report === written?.report ? heartbeatMs : reportMs
   // A heartbeat in the future is from before the clock was set back.
-  if (same && Math.abs(now - before.lastHeartbeat) < heartbeatMs) return undefined
+  if (same && Math.abs(now - before.lastHeartbeat) < patienceMs) return undefined
   const lastTransition = before?.status === saying.status ? before.lastTransition : now
-  return { ...saying, lastHeartbeat: now, lastTransition }
+  return { condition: { ...saying, lastHeartbeat: now, lastTransition }, report }
 }
 
 /**
- * A strategic merge patch of a node's status. Conditions are merged by type: the kubelet's stay as
- * they are, and the kubelet's patches leave this one as it is.
+ * A strategic merge patch of a node's status, which takes annotations too. Conditions are merged by
+ * type: the kubelet's stay as they are, and the kubelet's patches leave this one as it is.
  */
-export const conditionPatch = (condition: Condition): JsonObject => ({
+export const reportPatch = ({ condition, report }: NodeReport): JsonObject => ({
+  metadata: { annotations: { [hubReportAnnotation]: report } },
   status: {
     conditions: [
       {
-        type: conditionType,
+        type: offlineReadyCondition,
         status: condition.status,
         reason: condition.reason,
         message: condition.message,

@@ -2,12 +2,14 @@ import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { onAbort } from '../../base/abort.ts'
 import { elapsed, every, jitter, latest, now } from '../../base/clock.ts'
+import { ownVersion } from '../../base/own-version.ts'
+import type { HubReport } from '../../api/kube/hub-report.ts'
 import {
-  conditionIn,
-  conditionPatch,
-  nextCondition,
   conditionState,
-  type Condition,
+  nextReport,
+  reportIn,
+  reportPatch,
+  type NodeReport,
 } from '../boot/condition.ts'
 import { kubeletCache, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { onSiteDocuments } from '../boot/on-site-documents.ts'
@@ -38,6 +40,8 @@ interface BootDependencies {
   readonly references: PodReferencesByVersion
   /** The reads that recorded components are refused at present. */
   readonly refused: () => readonly RefusedRead[]
+  /** The readiness checks that fail at present, each with its fault. */
+  readonly failing: () => readonly string[]
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
@@ -72,7 +76,7 @@ export class Boot implements Disposable {
   /** Of the last verdict, and of the last one in the log. */
   #outcome: Outcome | undefined
   #logged: Outcome | undefined
-  #written: Condition | undefined
+  #written: NodeReport | undefined
   #writing = false
   /** By the clock of `elapsed`: the node's own may be set back by years. */
   #mayWriteAt = 0
@@ -195,7 +199,7 @@ export class Boot implements Disposable {
     this.#isJudging = false
     if (this.#closing.signal.aborted) return
     this.#logChange(verdict)
-    void this.#writeCondition(verdict)
+    void this.#report(verdict)
   }
 
   /** A change is logged once two verdicts have it: a new pod's objects take a moment. */
@@ -215,12 +219,19 @@ export class Boot implements Disposable {
     else log.warn(counts, 'the node would not come back without a link: see nodehub inspect boot')
   }
 
-  async #writeCondition(verdict: BootVerdict): Promise<void> {
-    const { nodeName, live, cloud, log } = this.#dependencies
+  /** Writes condition and annotation to the Node. */
+  async #report(verdict: BootVerdict): Promise<void> {
+    const { nodeName, live, cloud, failing, log } = this.#dependencies
     if (!live().boot.condition || this.#writing || cloud.online !== true) return
     if (elapsed() < this.#mayWriteAt) return
-    const condition = nextCondition(conditionState(verdict), this.#before(), now())
-    if (!condition) return
+    const report: HubReport = {
+      version: ownVersion(),
+      onlineSince: new Date(cloud.since).toISOString(),
+      failing: failing(),
+    }
+    const saying = conditionState(verdict)
+    const next = nextReport(saying, JSON.stringify(report), this.#before(), now())
+    if (!next) return
     this.#writing = true
     const code = await this.#request({
       method: 'PATCH',
@@ -229,12 +240,12 @@ export class Boot implements Disposable {
       component: ownComponent,
       content: {
         type: 'application/strategic-merge-patch+json',
-        bytes: Buffer.from(JSON.stringify(conditionPatch(condition))),
+        bytes: Buffer.from(JSON.stringify(reportPatch(next))),
       },
     })
     this.#writing = false
     if (code === 200) {
-      this.#written = condition
+      this.#written = next
       this.#denied = false
       return
     }
@@ -246,13 +257,13 @@ export class Boot implements Disposable {
     )
   }
 
-  /** The node's condition: as the hub wrote it last, or as the cache has it from an earlier hub. */
-  #before(): Condition | undefined {
+  /** What the node has: as the hub wrote it last, or as the cache has it from an earlier hub. */
+  #before(): NodeReport | undefined {
     if (this.#written) return this.#written
     const { nodeName } = this.#dependencies
     const found = this.#knowledge().object(nodes, '', nodeName)
     if (typeof found !== 'object') return undefined
-    return conditionIn(cursorOf(found.encoding, found.gvk, found.object))
+    return reportIn(cursorOf(found.encoding, found.gvk, found.object))
   }
 }
 
