@@ -4,6 +4,7 @@ import { readResults } from '../bench/report/results.ts'
 import { readRecord } from '../bench/host-network/record.ts'
 import { armsBy, cellsOf, costsOf } from '../bench/host-network/table.ts'
 import { reference } from '../packaging/reference.ts'
+import { programName } from '../src/cli/command.ts'
 import { flagText, flagUsage } from '../src/cli/flag-help.ts'
 import { groups, isAcceptedOnly, type OptionTable } from '../src/config/option.ts'
 import { options } from '../src/config/options.ts'
@@ -112,7 +113,7 @@ const commandLines = (): string[] =>
       `## ${name}`,
       '',
       '```text',
-      ...usage.split('\n').map((form) => `nodehub ${form}`),
+      ...usage.split('\n').map(programName),
       '```',
       '',
       ...groupedFlags(own),

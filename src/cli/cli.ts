@@ -45,6 +45,10 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: 'admission and the controller of NodePools, once per cluster',
     load: async (argv) => (await import('./cluster-command.ts')).clusterOf(argv),
   },
+  kubectl: {
+    summary: 'what kubectl nodehub runs: the hubs of all nodes, as the API server knows them',
+    load: async (argv) => (await import('./kubectl/kubectl-command.ts')).kubectlOf(argv),
+  },
   completion: {
     summary: 'print the script with which a shell completes commands and flags',
     load: async () => (await import('./completion/completion.ts')).completionOf(commands),

@@ -1,11 +1,9 @@
 import { after } from '../base/clock.ts'
-import type { ApiServer } from '../cluster/api/api-server.ts'
 import {
   readCheckConfig,
   readClusterConfig,
   readExitPlanConfig,
   readGiveBackConfig,
-  type ClusterClientConfig,
   type ClusterConfig,
 } from '../config/cluster-config.ts'
 import {
@@ -21,6 +19,7 @@ import { hardenProcess } from './hardened-process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { closingMs, endProcess, exitingMs, killLater } from './end-process.ts'
 import { createLog, standardError } from './log.ts'
+import { withApi } from './with-api.ts'
 
 const fromEnvironment = `Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
 `
@@ -155,7 +154,7 @@ async function runCheck([, ...argv]: readonly string[], terminal: Terminal): Pro
   const result = readCheckConfig(processSources(argv))
   if ('mistakes' in result) return refuse(terminal, 'cluster check', result.mistakes)
   for (const note of result.notes) terminal.err(`note: ${note}\n`)
-  return withApi(result.config, terminal, 'check', async (api) => {
+  return withApi(result.config, { command: 'cluster check', terminal }, async (api) => {
     const { checkCluster } = await import('./cluster-check.ts')
     return checkCluster(api, terminal)
   })
@@ -165,7 +164,7 @@ async function runExitPlan([, ...argv]: readonly string[], terminal: Terminal): 
   const result = readExitPlanConfig(processSources(argv))
   if ('mistakes' in result) return refuse(terminal, 'cluster exit-plan', result.mistakes)
   for (const note of result.notes) terminal.err(`note: ${note}\n`)
-  return withApi(result.config, terminal, 'exit-plan', async (api) => {
+  return withApi(result.config, { command: 'cluster exit-plan', terminal }, async (api) => {
     const { exitPlan } = await import('./exit-plan.ts')
     return exitPlan(api, result.config, terminal)
   })
@@ -174,7 +173,7 @@ async function runExitPlan([, ...argv]: readonly string[], terminal: Terminal): 
 async function runGiveBack([, ...argv]: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const result = readGiveBackConfig(processSources(argv))
   if ('mistakes' in result) return refuse(terminal, 'cluster give-back', result.mistakes)
-  return withApi(result.config, terminal, 'give-back', async (api) => {
+  return withApi(result.config, { command: 'cluster give-back', terminal }, async (api) => {
     const { giveBack } = await import('../cluster/take-over.ts')
     const lines = await giveBack(api, result.config.namespace)
     for (const line of lines) terminal.out(`given back: ${line}\n`)
@@ -182,34 +181,3 @@ async function runGiveBack([, ...argv]: readonly string[], terminal: Terminal): 
     return 0
   })
 }
-
-async function withApi(
-  asking: ClusterClientConfig,
-  terminal: Terminal,
-  name: string,
-  act: (api: ApiServer) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  try {
-    const { connect } = await import('../cluster/api/connect.ts')
-    await using connected = await connect(asking)
-    return await act(connected.api).catch((error: unknown) => {
-      throw isUnreachable(error) ? unreachable(connected.server, error) : error
-    })
-  } catch (error) {
-    terminal.err(`nodehub cluster ${name}: ${messageOf(error)}\n`)
-    return 1
-  }
-}
-
-/** Errors of the connection itself, by the codes of Node and undici. */
-const isUnreachable = (error: unknown): error is Error =>
-  error instanceof Error &&
-  /^(E(CONN|HOST|NET|AI_|TIMEDOUT|NOTFOUND)|UND_ERR_CONNECT)/.test(
-    String((error as NodeJS.ErrnoException).code ?? ''),
-  )
-
-const unreachable = (server: URL, cause: Error): Error =>
-  new Error(
-    `the API server ${server.origin} cannot be reached: ${cause.message}; check the address in the kubeconfig, and that this host reaches it`,
-    { cause },
-  )

@@ -39,9 +39,15 @@ export interface CommandEntry {
   readonly load: (argv: readonly string[]) => Promise<Command>
 }
 
+/** What is typed for a command, with its subcommand if any. */
+export function programName(command: string): string {
+  if (/^kubectl(?: |$)/.test(command)) return command.replace('kubectl', 'kubectl nodehub')
+  return command === '' ? 'nodehub' : `nodehub ${command}`
+}
+
 /** Prints all mistakes, and how to get help. */
 export function refuse(terminal: Terminal, command: string, mistakes: readonly string[]): ExitCode {
-  const name = command === '' ? 'nodehub' : `nodehub ${command}`
+  const name = programName(command)
   const list = mistakes.map((mistake) => `  ${mistake}\n`).join('')
   terminal.err(`${name}: this cannot be used:\n${list}See ${name} --help.\n`)
   return 2

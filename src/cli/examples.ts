@@ -1,3 +1,5 @@
+import { programName } from './command.ts'
+
 /** By command and subcommand: what it is for, and what is typed after the name of the program. */
 export const examples: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   start: [
@@ -88,6 +90,26 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
       'join --nodepool-name=edge-a --server-addr=https://10.0.0.1:6443 \\\n      --join-token=TOKEN --discovery-token-ca-cert-hash=sha256:HEX',
     ],
   ],
+  'kubectl status': [
+    ['the fleet by release', 'kubectl status'],
+    ['one node', 'kubectl status edge-1'],
+    ['for a program', 'kubectl status edge-1 -o json'],
+  ],
+  'kubectl fleet': [
+    ['every node, the worst first', 'kubectl fleet'],
+    ['the nodes of a pool', 'kubectl fleet -l apps.openyurt.io/nodepool=kiosks'],
+    ['in another cluster', 'kubectl fleet --context edge'],
+  ],
+  'kubectl why': [
+    ['an object of a namespace', 'kubectl why edge-1 get configmaps/web -n shop'],
+    ['a path, as logs have it', 'kubectl why edge-1 /api/v1/namespaces/shop/pods?watch=true'],
+    ['all of a resource', 'kubectl why edge-1 list services'],
+  ],
+  kubectl: [
+    ['every node, the worst first', 'kubectl fleet'],
+    ['one node', 'kubectl status edge-1'],
+    ['why requests at a node were answered so', 'kubectl why edge-1 list services'],
+  ],
   leave: [
     ['what would change', 'leave --dry-run'],
     ['leave, and lead the kubelet to the API server', 'leave --restart'],
@@ -111,7 +133,7 @@ export function examplesOf(command: string, subcommand = ''): string {
   const isReport = command === 'inspect' && /^[a-z]/.test(subcommand)
   const found =
     examples[`${command} ${subcommand}`] ?? (isReport ? ofReport(subcommand) : examples[command])
-  const lines = (found ?? []).map(([what, typed]) => `  # ${what}\n  nodehub ${typed}\n`)
+  const lines = (found ?? []).map(([what, typed]) => `  # ${what}\n  ${programName(typed)}\n`)
   return lines.length === 0 ? '' : `Examples:\n${lines.join('')}`
 }
 

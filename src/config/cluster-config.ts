@@ -18,7 +18,8 @@ import type { OptionTable, ValuesOf } from './option.ts'
 
 /** The API server and its credentials. */
 export type ClusterAccess =
-  | { readonly kind: 'kubeconfig'; readonly file: string; readonly context?: string }
+  /** Without a file: that of $KUBECONFIG or ~/.kube/config, or the service account of a pod. */
+  | { readonly kind: 'kubeconfig'; readonly file?: string; readonly context?: string }
   /** The service account of this pod; the kubelet renews both files. */
   | {
       readonly kind: 'pod'

@@ -4,6 +4,7 @@ import type { KubeConfig } from '@kubernetes/client-node'
 import { Agent } from 'undici'
 import { elapsed } from '../../base/clock.ts'
 import type { ClusterAccess } from '../../config/cluster-config.ts'
+import { didYouMean } from '../../config/suggestion.ts'
 
 /** The connections and credentials of requests to the API server. */
 export interface Transport {
@@ -106,13 +107,24 @@ export async function openAccess(where: ClusterAccess): Promise<ApiAccess> {
   const { KubeConfig } = await import('@kubernetes/client-node')
   const config = new KubeConfig()
   if (where.kind === 'kubeconfig') {
+    const { file, context } = where
     try {
-      config.loadFromFile(where.file)
+      // Of several files the context of the first counts, as with kubectl.
+      if (file === undefined) config.loadFromDefault(undefined, true)
+      else config.loadFromFile(file)
     } catch (cause) {
       const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
-      throw new Error(`the kubeconfig ${where.file} cannot be read: ${why}`, { cause })
+      const which = file ?? 'of $KUBECONFIG or ~/.kube/config'
+      throw new Error(`the kubeconfig ${which} cannot be read: ${why}`, { cause })
     }
-    if (where.context !== undefined) config.setCurrentContext(where.context)
+    if (context !== undefined) {
+      const names = config.getContexts().map(({ name }) => name)
+      if (!names.includes(context))
+        throw new Error(
+          `the kubeconfig has no context ${JSON.stringify(context)}${didYouMean(context, names)}`,
+        )
+      config.setCurrentContext(context)
+    }
   } else {
     const { server, tokenFile, caFile } = where
     config.loadFromOptions({
