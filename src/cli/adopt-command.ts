@@ -22,11 +22,12 @@ import { whyNoService } from '../node/join/runnable.ts'
 import { readFlags } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import {
+  applyFlag,
   hubImageFlag,
   manifestFolderFlag,
   mountedPath,
   nodePathFlags,
-  reportFlag,
+  offlineReadyFlag,
 } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 import { stopSignals } from './stop-signals.ts'
@@ -41,13 +42,13 @@ export const adoptFlags = {
   rollback: option({
     type: boolean,
     default: false,
-    help: "Put yurthub back in the hub's place, with its former files: on an adopted node, and where an adoption was interrupted.",
+    help: "Roll an adoption back: yurthub runs again in the hub's place, with its former files. Also where an adoption was interrupted.",
   }),
   timeout: option({
     type: duration,
     default: 300_000,
     defaultShown: '5m',
-    help: 'How long the hub and the Node may take to be ready. After that yurthub is put back.',
+    help: 'How long the hub and the Node may take to be ready. After that the adoption is rolled back.',
   }),
   'drop-flags': option({
     type: listOf(text('NAME')),
@@ -59,7 +60,7 @@ export const adoptFlags = {
     type: optional(boolean),
     default: undefined,
     defaultShown: 'as yurthub is run',
-    help: 'Whether systemd runs the hub, in place of a static pod.',
+    help: 'Have systemd run the hub, in place of a static pod.',
   }),
   kubeconfig: option({
     type: optional(mountedPath),
@@ -73,14 +74,10 @@ export const adoptFlags = {
     defaultShown: 'none',
     help: 'The signer of the certificate that pods trust, such as kubernetes.io/kubelet-serving (docs/ports-and-pod-access.md).',
   }),
-  report: reportFlag,
+  'offline-ready-condition': offlineReadyFlag,
   'manifest-dir': manifestFolderFlag,
   'root-dir': nodePathFlags['root-dir'],
-  apply: option({
-    type: boolean,
-    default: false,
-    help: 'Without effect, accepted from 0.2.0: adopt acts, and --dry-run prints the plan.',
-  }),
+  apply: applyFlag,
   root: option({
     type: text('FOLDER'),
     default: '/',
@@ -107,12 +104,13 @@ export const adopt: Command = {
   usage: 'adopt [--dry-run | --rollback] [FLAG...]',
   description: `Reads how this node starts its yurthub, and puts the hub in yurthub's place at the same ports, with
 what takes the place of each flag. The kubelet goes on as it is, with its kubeconfig and its pods.
-If the hub is not ready in time, or the Node not Ready, yurthub is put back with its former files.
+If the hub is not ready in time, or the Node not Ready, it rolls back: yurthub runs again with its
+former files.
 With --dry-run it prints what the hub would be given and which files would change.
 docs/migrate-from-yurthub.md goes through it.
 
 One command changes a node at a time. After an interruption at any point adopt goes on, and
---rollback goes back. At SIGTERM or Ctrl-C adopt puts yurthub back at once, and --rollback does
+--rollback rolls back. At SIGTERM or Ctrl-C adopt rolls back at once, and --rollback finishes
 without waiting any longer.
 
 Exit codes: 0, planned or done; 1, it could not, and says why; 2, invalid arguments.
@@ -171,7 +169,7 @@ async function adopted(
     systemd: values.systemd,
     kubeconfig: values.kubeconfig,
     hubCertSigner: values['hub-cert-signer'],
-    reports: values.report,
+    reports: values['offline-ready-condition'],
     dropped: values['drop-flags'].map((name) => name.replace(/^--/, '').replaceAll('_', '-')),
     hostname: hostname(),
     more: [],
@@ -206,12 +204,12 @@ async function adopted(
   try {
     await swapIn(files, rootDir, plan, control, signal)
     terminal.out(
-      `The hub has taken yurthub's place, and Node ${plan.nodeName} is Ready. The way back: nodehub adopt --rollback\n`,
+      `The hub has taken yurthub's place, and Node ${plan.nodeName} is Ready. To roll back: nodehub adopt --rollback\n`,
     )
     return 0
   } catch (cause) {
     terminal.err(`nodehub adopt: ${messageOf(cause)}\n`)
-    terminal.err('yurthub is put back.\n')
+    terminal.err('Rolling back.\n')
     await putBack(files, plan.record, control, values, { terminal, signal })
     return 1
   }
@@ -257,11 +255,13 @@ async function putBack(
   try {
     const notes = await rollBack(files, rootDir, record, control, signal)
     for (const note of notes) terminal.err(`note: ${note}\n`)
-    terminal.out(`yurthub is back, with its former files. The hub's state stays in ${rootDir}.\n`)
+    terminal.out(
+      `Rolled back: yurthub runs with its former files. The hub's state stays in ${rootDir}.\n`,
+    )
     return true
   } catch (cause) {
     terminal.err(
-      `nodehub adopt: yurthub is not back yet: ${messageOf(cause)}; nodehub adopt --rollback goes on from there\n`,
+      `nodehub adopt: not rolled back yet: ${messageOf(cause)}; nodehub adopt --rollback goes on from there\n`,
     )
     return false
   }

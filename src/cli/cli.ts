@@ -18,11 +18,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./join-command.ts')).join,
   },
   leave: {
-    summary: 'take back what join has written',
+    summary: 'roll back what join has changed',
     load: async () => (await import('./leave-command.ts')).leave,
   },
   adopt: {
-    summary: "put the hub in the place of a node's yurthub, and yurthub back",
+    summary: "put the hub in the place of a node's yurthub, or roll that back",
     load: async () => (await import('./adopt-command.ts')).adopt,
   },
   install: {

@@ -31,7 +31,7 @@ function reportOf(component: Component): string {
     ? `${named} (${what}): kept off host-network nodes\n`
     : `${named} (${what}): not kept off host-network nodes; ${rolling(component)}\n${
         owner
-          ? `  ${owner.name} writes it${owner.reverts ? ', and would take a change back' : ', and takes a change back when it is upgraded'}; say it ${owner.setting}\n`
+          ? `  ${owner.name} writes it${owner.reverts ? ', and would overwrite a change' : ', and overwrites a change when it is upgraded'}; say it ${owner.setting}\n`
           : `  ${patchCommand(component)}\n`
       }`
   return [...old, state].join('')

@@ -48,7 +48,8 @@ which they live on without the filter, in an order that keeps service. It change
   },
   'give-back': {
     usage: 'cluster give-back [FLAG...]',
-    description: `Returns to yurt-manager what nodehub cluster --take-over took, when no replica runs any more.
+    description: `Rolls nodehub cluster --take-over back, when no replica runs any more: yurt-manager has again what
+was taken from it.
 `,
     flags: giveBackOptions,
     afterFlags: fromEnvironment,
@@ -140,8 +141,8 @@ async function clusterUntilStopped(
     if (error instanceof YurtManagerPresent) {
       const list = error.conflicts.map((line) => `  ${line}\n`).join('')
       terminal.err(
-        `nodehub cluster: ${error.message}, and two would undo each other's work:\n${list}` +
-          'With --take-over these are taken from it, and nodehub cluster give-back returns them.\n',
+        `nodehub cluster: ${error.message}, and two would overwrite each other's work:\n${list}` +
+          'With --take-over these are taken from it, and nodehub cluster give-back rolls that back.\n',
       )
       return 1
     }
@@ -176,7 +177,7 @@ async function runGiveBack([, ...argv]: readonly string[], terminal: Terminal): 
   return withApi(result.config, { command: 'cluster give-back', terminal }, async (api) => {
     const { giveBack } = await import('../cluster/take-over.ts')
     const lines = await giveBack(api, result.config.namespace)
-    for (const line of lines) terminal.out(`given back: ${line}\n`)
+    for (const line of lines) terminal.out(`rolled back: ${line}\n`)
     if (lines.length === 0) terminal.out('nothing had been taken over\n')
     return 0
   })

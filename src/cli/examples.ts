@@ -19,7 +19,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   adopt: [
     ['the plan for this node, which changes nothing', 'adopt --dry-run'],
     ["take yurthub's place", 'adopt'],
-    ['give it back', 'adopt --rollback'],
+    ['roll back', 'adopt --rollback'],
   ],
   demo: [
     ['as it comes', 'demo'],

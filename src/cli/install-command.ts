@@ -40,12 +40,12 @@ export const installFlags = {
   uninstall: option({
     type: boolean,
     default: false,
-    help: 'Take back what an installation has written, and remove the state of the hub.',
+    help: 'Roll back what an installation has changed, and remove the state of the hub.',
   }),
   adopt: option({
     type: boolean,
     default: false,
-    help: "Put the hub in the place of the host's yurthub, as nodehub adopt does, or with --uninstall yurthub in its place again. What failed is not tried again as long as the Node says so.",
+    help: "Put the hub in the place of the host's yurthub, as nodehub adopt does, or with --uninstall roll that back. What failed is not tried again as long as the Node says so.",
   }),
   hold: option({
     type: boolean,
@@ -155,7 +155,7 @@ async function installed(run: Run): Promise<ExitCode> {
       `--root=${values.root}`,
       `--root-dir=${values['root-dir']}`,
       '--systemd=false',
-      '--report',
+      '--offline-ready-condition',
       `--nodepool-name=${nodePool}`,
       `--image=${values.image}`,
       `--namespace=${values.namespace}`,
@@ -205,7 +205,7 @@ async function adopted(run: Run): Promise<ExitCode> {
       'dry-run': false,
       apply: false,
       rollback: values.uninstall,
-      report: true,
+      'offline-ready-condition': true,
     }
     const { code, out, err } = await outputOf(async (quiet) => {
       try {
@@ -268,7 +268,7 @@ async function kept(run: Run, record: AdoptionRecord): Promise<Outcome> {
   }
 }
 
-/** Throws `Refused` where there is a hub, and no adoption that could be taken back. */
+/** Throws `Refused` where there is a hub, and no adoption that could be rolled back. */
 function refuseOtherHub(
   values: Values,
   files: NodeFiles,
@@ -352,7 +352,7 @@ function poolOf(node: JsonObject | undefined, files: NodeFiles, values: Values):
 function knownKind(node: JsonObject | undefined, files: NodeFiles, values: Values): string[] {
   if (node !== undefined) return []
   const before = new JoinArchive(files, values['root-dir']).read()
-  return before === undefined ? [] : [`--host-network-pool=${before.hostNetwork}`]
+  return before === undefined ? [] : [`--host-network-node=${before.hostNetwork}`]
 }
 
 const portsOf = (values: Values): HubPorts => ({
@@ -455,7 +455,7 @@ interface FoundNode {
 
 type Outcome = Pick<InstallReport, 'state'> & Partial<InstallReport>
 
-/** What another command may take to change the node: an adoption that fails, and is taken back. */
+/** What another command may take to change the node: an adoption that fails, and is rolled back. */
 const otherChangeMs = 900_000
 
 /**

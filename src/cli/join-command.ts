@@ -64,7 +64,7 @@ import {
   hubPortFlags,
   kubeletPair,
   manifestFolderFlag,
-  reportFlag,
+  offlineReadyFlag,
 } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 
@@ -75,11 +75,12 @@ export const joinFlags = {
     default: undefined,
     help: 'The NodePool that the node is to be in. Required.',
   }),
-  'host-network-pool': option({
+  'host-network-node': option({
     type: optional(boolean),
+    aliases: ['host-network-pool'],
     default: undefined,
     defaultShown: 'read from the API server',
-    help: 'Whether that is a host-network pool.',
+    help: 'The pool is a host-network pool.',
   }),
   'server-addr': option({
     type: optional(atLeastOne(listOf(serverAddress))),
@@ -101,26 +102,27 @@ export const joinFlags = {
   'discovery-token-unsafe-skip-ca-verification': option({
     type: boolean,
     default: false,
-    help: 'Whether a CA is believed that the token alone vouches for.',
+    help: 'Trust a CA that the token alone vouches for.',
   }),
   systemd: option({
     type: optional(boolean),
     default: undefined,
     defaultShown:
       'as the node has joined before; else true where systemd, /opt/nodehub and its Node are there and no flag of a static pod is given',
-    help: 'Whether the hub runs as a systemd service, with its ports held by systemd, in place of a static pod. It takes /opt/nodehub, and Node in its bin/ (as packages install it) or in /usr/local/bin.',
+    help: 'Run the hub as a systemd service, with its ports held by systemd, in place of a static pod. It takes /opt/nodehub, and Node in its bin/ (as packages install it) or in /usr/local/bin.',
   }),
   'keep-ports': option({
     type: optional(boolean),
     default: undefined,
     defaultShown: 'as the node has joined before, else false',
-    help: "Whether the kernel keeps all ports up to a static pod's for root (net.ipv4.ip_unprivileged_port_start in /etc/sysctl.d), so that no other user takes them while the hub is down. Other services there have to run as root, too.",
+    help: "Have the kernel keep all ports up to a static pod's for root (net.ipv4.ip_unprivileged_port_start in /etc/sysctl.d), so that no other user takes them while the hub is down. Other services there have to run as root, too.",
   }),
-  'dummy-interface': option({
+  'enable-dummy-if': option({
     type: optional(boolean),
+    aliases: ['dummy-interface'],
     default: undefined,
     defaultShown: 'as the node has joined before; else true where systemd and /sbin/ip are there',
-    help: 'Whether a unit of systemd makes the interface at which pods reach the hub (docs/ports-and-pod-access.md).',
+    help: 'Have a unit of systemd make the interface at which pods reach the hub (docs/ports-and-pod-access.md).',
   }),
   'dummy-if-ip': option({
     type: optional(dummyAddress),
@@ -133,7 +135,7 @@ export const joinFlags = {
     default: undefined,
     defaultShown:
       'as the node has joined before; else true for a static pod where the host has no nodehub and a folder for it can be written',
-    help: 'Whether the host of a static pod is given the command nodehub, which runs in the container of the hub (docs/install.md).',
+    help: 'Give the host of a static pod the command nodehub, which runs in the container of the hub (docs/install.md).',
   }),
   image: hubImageFlag,
   namespace: option({
@@ -186,26 +188,26 @@ export const joinFlags = {
   'label-node': option({
     type: boolean,
     default: true,
-    help: 'Whether a Node that is there already is labelled with its pool; a kubelet labels only one that it makes.',
+    help: 'Label a Node that is there already with its pool; a kubelet labels only one that it makes.',
   }),
   overwrite: option({
     type: boolean,
     default: false,
     help: 'Write files anew that were changed since the last join.',
   }),
-  report: reportFlag,
+  'offline-ready-condition': offlineReadyFlag,
   ...nodePathFlags,
 }
 
 type Given = ValuesOf<typeof joinFlags>
 
 /** The flags, with defaults derived from this node. */
-type Values = Omit<Given, 'systemd' | 'keep-ports' | 'dummy-interface' | 'host-command'> & {
+type Values = Omit<Given, 'systemd' | 'keep-ports' | 'enable-dummy-if' | 'host-command'> & {
   readonly systemd: boolean
   /** The path of the command of the host. */
   readonly 'host-command': string | undefined
   readonly 'keep-ports': boolean
-  readonly 'dummy-interface': boolean
+  readonly 'enable-dummy-if': boolean
 }
 
 const ofStaticPods: readonly (keyof Given)[] = [
@@ -222,8 +224,8 @@ export const join: Command = {
 that leads to the hub, the hub's units where its files and systemd are there, else its static pod,
 and in the kubelet's flags the labels of the pool and that kubeconfig. For a host-network pool also
 the network of loopback alone, and the hub's plain port refuses every caller. Joining again changes
-nothing, or what has changed; nodehub leave restores every byte. The kubelet goes on as it is until
-it is restarted. docs/join.md goes through it.
+nothing, or what has changed; nodehub leave rolls every byte back. The kubelet goes on as it is
+until it is restarted. docs/join.md goes through it.
 
 A node that is not in the cluster yet joins that as well, with --join-token, --server-addr and
 --discovery-token-ca-cert-hash.
@@ -285,8 +287,8 @@ function leftTo(values: Given, isForPod: boolean): Values {
     ...values,
     systemd,
     'keep-ports': values['keep-ports'] ?? hasWritten(keptPortsFile) ?? false,
-    'dummy-interface':
-      values['dummy-interface'] ??
+    'enable-dummy-if':
+      values['enable-dummy-if'] ??
       hasWritten(dummyUnitPaths.unit) ??
       canMakeDummy(files, values.root),
     'host-command': systemd ? undefined : hostCommandOf(values, files, existing),
@@ -486,18 +488,18 @@ const ofServers = ({ servers }: Yurthub): string =>
   servers.length > 0 ? ` for ${servers.join(',')}` : ''
 
 async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): Promise<boolean> {
-  const said = values['host-network-pool']
+  const said = values['host-network-node']
   if (said !== undefined) return said
   const kind = await kindOfPool(api, nodePool)
   if ('hostNetwork' in kind) return kind.hostNetwork
   throw new CannotJoin(
-    `${kind.failure}; say whether ${nodePool} is a host-network pool: --host-network-pool=true or =false`,
+    `${kind.failure}; say whether ${nodePool} is a host-network pool: --host-network-node=true or =false`,
   )
 }
 
 /** Compares a kind that was given with that of the pool in the cluster. */
 async function checkKind(
-  { 'host-network-pool': given }: Values,
+  { 'host-network-node': given }: Values,
   api: ApiServer,
   nodePool: string,
   terminal: Terminal,
@@ -506,7 +508,7 @@ async function checkKind(
   const kind = await kindOfPool(api, nodePool)
   if ('hostNetwork' in kind && kind.hostNetwork !== given) {
     throw new CannotJoin(
-      `--host-network-pool=${given}, but NodePool ${nodePool} at ${api.address} is ${kind.hostNetwork ? 'a' : 'no'} host-network pool: leave the flag out, or give another --nodepool-name`,
+      `--host-network-node=${given}, but NodePool ${nodePool} at ${api.address} is ${kind.hostNetwork ? 'a' : 'no'} host-network pool: leave the flag out, or give another --nodepool-name`,
     )
   }
   if ('isMissing' in kind) {
@@ -546,7 +548,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
     rootDir,
     runBy: values.systemd ? { systemd: true } : { staticPod: manifestOf(values) },
     keepPorts: values['keep-ports'],
-    dummyInterface: values['dummy-interface'],
+    dummyInterface: values['enable-dummy-if'],
     dummyAddress,
     hostCommand: values['host-command'],
     hub: {
@@ -557,7 +559,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
       namespace: values.namespace,
       kubeconfig: values.kubeconfig,
       ports: portsOf(values),
-      reports: values.report,
+      reports: values['offline-ready-condition'],
       more: dummyAddress === undefined ? [] : [`--dummy-if-ip=${dummyAddress}`],
       runtime: runtimeIn(files),
     },
@@ -632,7 +634,7 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
       terminal.out(
         `The kernel keeps the ports of the hub from the next boot on, or now: ${keepPortsCommand}\n`,
       )
-    if (values['dummy-interface'])
+    if (values['enable-dummy-if'])
       terminal.out(`Pods have an interface from the next boot on, or now: ${makeDummyCommand}\n`)
     terminal.out(
       values.systemd
@@ -648,7 +650,7 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
     )
     return 1
   }
-  const notMade = values['dummy-interface'] ? await makeDummy() : undefined
+  const notMade = values['enable-dummy-if'] ? await makeDummy() : undefined
   if (notMade !== undefined)
     terminal.err(
       `note: ${joinedDummy()?.name} is not made, and pods do not reach the hub: ${notMade}\n`,

@@ -22,6 +22,14 @@ export const mountedPath: ValueType<string> = {
       : { wrong: 'is not under /etc/kubernetes, which the pod mounts' },
 }
 
+/** For commands that act, as others did in 0.2.0 with this flag alone. */
+export const applyFlag = option({
+  type: boolean,
+  group: 'Accepted from earlier releases, without effect',
+  default: false,
+  help: 'The command acts unless --dry-run is given.',
+})
+
 /** Where the files of a node are, for join and leave. */
 export const nodePathFlags = {
   'root-dir': option({
@@ -50,6 +58,7 @@ export const nodePathFlags = {
     default: false,
     help: 'Change nothing, and print what would change.',
   }),
+  apply: applyFlag,
 }
 
 /** The kubelet's rotated certificate and key, in one file. */
@@ -100,10 +109,11 @@ export const nodeNameFlag = option({
 })
 
 /** Whether the hub reports, for join and adopt. */
-export const reportFlag = option({
+export const offlineReadyFlag = option({
   type: boolean,
+  aliases: ['report'],
   default: false,
-  help: 'Start the hub with --offline-ready-condition: it reports on its Node.',
+  help: 'Start the hub with this flag: it writes the condition OfflineReady of its Node.',
 })
 
 /** Whether systemd runs there: on this node, or on the host whose root is mounted at `root`. */

@@ -44,8 +44,8 @@ type Values = ValuesOf<typeof leaveFlags>
 /** Reverts the files that join has written. */
 export const leave: Command = {
   usage: 'leave [FLAG...]',
-  description: `Restores every file of this node that nodehub join has changed, byte for byte, and removes those
-that were not there. What others have changed since, they keep. The Node object stays in its pool.
+  description: `Rolls back what nodehub join has changed on this node, byte for byte, and removes the files that
+were not there. What others have changed since, they keep. The Node object stays in its pool.
 
 Exit codes: 0, the node has left; 1, it could not, and says why; 2, invalid arguments.
 `,
@@ -138,7 +138,7 @@ async function left(
   if (!record && !values.force) checkNeverJoined(files, rootDir)
   if (new Adoption(files, rootDir).read() !== undefined && record === undefined)
     throw new Error(
-      `the hub has yurthub's place on this node: nodehub adopt --rollback gives it back`,
+      `the hub has yurthub's place on this node: nodehub adopt --rollback rolls that back`,
     )
   progress.begun = true
   applyChanges(files, plan.copies)
@@ -165,8 +165,9 @@ async function left(
   applyChanges(files, plan.last)
   forgetJoin(files, rootDir, record)
   const changes = [...plan.first, ...plan.last]
-  for (const { path, after } of changes) terminal.out(`${after ? 'restored' : 'removed'} ${path}\n`)
-  if (changes.length === 0) terminal.out('nothing to take back\n')
+  for (const { path, after } of changes)
+    terminal.out(`${after ? 'rolled back' : 'removed'} ${path}\n`)
+  if (changes.length === 0) terminal.out('nothing to roll back\n')
   if (record === undefined) return 0
   if (isHere && (bySystemd || hasDummy)) {
     const failed = await forgetUnits()
@@ -197,7 +198,7 @@ function checkNeverJoined(files: NodeFiles, rootDir: string): void {
   if (files.read(flags ?? '')?.content.includes(`--kubeconfig=${kubeconfig}`) !== true) return
   throw new Error(
     `no join is recorded in ${rootDir}/joined (--root-dir), but ${flags} leads the kubelet to a hub: ` +
-      'put back by hand what was there (docs/join.md)',
+      'roll the files back by hand (docs/join.md)',
   )
 }
 

@@ -328,7 +328,7 @@ export async function giveBack(api: ApiServer, namespace: string): Promise<reado
 async function returned(api: ApiServer, original: Original): Promise<string[]> {
   const { path } = original
   const object = await api.get(path)
-  if (object === undefined) return [`${nameIn(path)} is gone: nothing to give back to`]
+  if (object === undefined) return [`${nameIn(path)} is gone: nothing to roll back`]
   const version = ofVersion(textAt(object, 'metadata', 'resourceVersion'))
   if (original.webhooks !== undefined) {
     const webhooks = withMissing(listAt(object, 'webhooks').filter(isObject), original.webhooks)
@@ -426,8 +426,8 @@ async function tryFinalizers(api: ApiServer, namespace: string): Promise<void> {
     const why = messageOf(cause)
     throw new Error(
       own.length === 0
-        ? `nothing was given back, as pools cannot be written: ${why}`
-        : `nothing was given back, as writes of pools wait for nodehub's webhooks: kubectl delete ${own.join(' ')}, and give back then (${why})`,
+        ? `nothing was rolled back, as pools cannot be written: ${why}`
+        : `nothing was rolled back, as writes of pools wait for nodehub's webhooks: kubectl delete ${own.join(' ')}, and run this again then (${why})`,
       { cause },
     )
   }

@@ -88,7 +88,7 @@ export const clusterOptions = {
   'pod-host-network': option({
     type: is.boolean,
     group: 'Webhooks',
-    help: 'Whether a pod whose pool is a host-network pool is given hostNetwork when it is created.',
+    help: 'Give a pod whose pool is a host-network pool hostNetwork when it is created.',
     default: false,
   }),
   'lease-name': option({
@@ -121,7 +121,7 @@ export const clusterOptions = {
   'take-over': option({
     type: is.boolean,
     group: 'Pools',
-    help: 'Whether to take NodePools over from a yurt-manager, with a record for nodehub cluster give-back. Without it, nodehub does not start beside one.',
+    help: 'Take NodePools over from a yurt-manager, with a record for nodehub cluster give-back. Without it, nodehub does not start beside one.',
     default: false,
   }),
   workers: option({

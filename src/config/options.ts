@@ -67,7 +67,7 @@ export const options = {
   'upstream-compression': option({
     type: is.boolean,
     group: 'API servers',
-    help: 'Whether the hub requests compressed lists and watches even for clients that accept none; it inflates them.',
+    help: 'Request compressed lists and watches even for clients that accept none; the hub inflates them.',
     default: false,
     live: true,
   }),
@@ -128,7 +128,7 @@ export const options = {
     type: is.boolean,
     group: 'Credentials',
     live: true,
-    help: 'Whether the hub trusts any CA where no such hash is given: then an attacker who has the token, and is between the node and its API servers, can pass as the cluster.',
+    help: 'Trust any CA where no such hash is given: then an attacker who has the token, and is between the node and its API servers, can pass as the cluster.',
     default: false,
   }),
   'client-ca': option({
@@ -193,7 +193,7 @@ export const options = {
   'plain-proxy': option({
     type: is.optional(is.boolean),
     group: 'Listeners',
-    help: 'Whether the plain proxy serves. On a host-network node, or with --host-network-propagation, it refuses every caller unless this is true. The port stays bound in any case.',
+    help: 'Serve the plain proxy. On a host-network node, or with --host-network-propagation, it refuses every caller unless this is true. The port stays bound in any case.',
     default: undefined,
     defaultShown: 'true, but for host-network nodes and --host-network-propagation',
   }),
@@ -258,27 +258,28 @@ export const options = {
   'host-network-node': option({
     type: is.boolean,
     group: 'Node',
-    help: 'Whether the node is in a host-network pool: its pods share its loopback, so the plain proxy is off unless --plain-proxy is true.',
+    help: 'The node is in a host-network pool: its pods share its loopback, so the plain proxy is off unless --plain-proxy is true.',
     default: false,
   }),
   'offline-ready-condition': option({
     type: is.boolean,
     group: 'Node',
     live: true,
-    help: 'Whether the hub writes to its Node, for kubectl nodehub fleet: the condition OfflineReady (would it and its pods come back now without a link?) and the annotation nodehub.io/report.',
+    help: 'Write to the Node, for kubectl nodehub fleet: the condition OfflineReady (would it and its pods come back now without a link?) and the annotation nodehub.io/report.',
+    aliases: ['hub-report'],
     default: false,
   }),
   'enable-dummy-if': option({
     type: is.boolean,
     group: 'Node',
-    help: 'Whether the hub makes a dummy interface for pods, where it may (CAP_NET_ADMIN and the program ip), or uses the one that is there, and also listens at its address, on --proxy-port and --proxy-secure-port (docs/ports-and-pod-access.md).',
+    help: 'Make a dummy interface for pods, where the hub may (CAP_NET_ADMIN and the program ip), or use the one that is there, and also listen at its address, on --proxy-port and --proxy-secure-port (docs/ports-and-pod-access.md).',
     default: true,
   }),
   'dummy-if-name': option({
     type: is.orEmpty(is.interfaceName),
     aliases: ['hub-agent-dummy-if-name'],
     group: 'Node',
-    help: 'The name of this interface. Also --hub-agent-dummy-if-name.',
+    help: 'The name of this interface.',
     default: undefined,
     defaultShown: 'hub-dummy0',
   }),
@@ -286,7 +287,7 @@ export const options = {
     type: is.orEmpty(is.dummyAddress),
     aliases: ['hub-agent-dummy-if-ip'],
     group: 'Node',
-    help: 'Its address, IPv6 or link-local IPv4. Also --hub-agent-dummy-if-ip.',
+    help: 'Its address, IPv6 or link-local IPv4.',
     default: undefined,
     defaultShown: '169.254.2.1, or fd00::2:1 where --node-ip is IPv6',
   }),
@@ -380,7 +381,7 @@ export const options = {
     type: is.boolean,
     group: 'Filters',
     live: true,
-    help: 'Whether answers are filtered at all.',
+    help: 'Filter answers.',
     default: true,
   }),
   'disabled-resource-filters': option({
@@ -412,14 +413,14 @@ export const options = {
     type: is.boolean,
     group: 'Filters',
     live: true,
-    help: 'Whether the hub watches the NodePool of this node for its filters; else they use the labels of the node.',
+    help: 'Watch the NodePool of this node for its filters; else they use the labels of the node.',
     default: true,
   }),
   'enable-pool-service-topology': option({
     type: is.boolean,
     group: 'Filters',
     live: true,
-    help: 'Whether the nodes of the pool come from its NodeBuckets instead of the status of its NodePool: less traffic for large pools.',
+    help: 'Take the nodes of the pool from its NodeBuckets instead of the status of its NodePool: less traffic for large pools.',
     default: false,
   }),
   'access-server-through-hub': option({
@@ -477,11 +478,6 @@ export const options = {
     'the last decisions of API servers decide, as with decisions',
   ),
   ...yurthubOptions,
-  'hub-report': former(
-    is.boolean,
-    'Wrote the annotation nodehub.io/hub-report of the Node.',
-    '--offline-ready-condition writes nodehub.io/report',
-  ),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 
 export type OptionName = keyof typeof options

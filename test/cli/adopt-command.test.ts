@@ -37,7 +37,7 @@ void t.test('with --dry-run the plan is printed, and nothing changes', async (t)
   t.strictSame(treeOf(root), before)
 })
 
-void t.test('the hub takes yurthub’s place, and gives it back', async (t) => {
+void t.test('the hub takes yurthub’s place, and is rolled back', async (t) => {
   const { root, node, adopting } = await adoptable(t)
   const before = treeOf(root, state)
   const identity = identityOf(root)
@@ -47,7 +47,7 @@ void t.test('the hub takes yurthub’s place, and gives it back', async (t) => {
   t.equal(node.started, 1, 'the hub is started once, when the ports are free')
   t.match(await adopting(), { code: 1, err: /adopted already/ })
   t.match(await run(leave, [`--root=${root}`]), { code: 1, err: /nodehub adopt --rollback/ })
-  t.match(await adopting('--rollback'), { code: 0, out: /^yurthub is back/ })
+  t.match(await adopting('--rollback'), { code: 0, out: /^Rolled back/ })
   t.strictSame(treeOf(root, state), before)
   t.strictSame(identityOf(root), identity)
   t.ok(node.runsYurthub)
@@ -62,7 +62,7 @@ void t.test('adopt restores yurthub', async (t) => {
     await until('the hub', () => node.runsHub)
     markReady('False')
     const { code, err, out } = await running
-    t.match({ code, out }, { code: 1, out: /yurthub is back, with its former files/ })
+    t.match({ code, out }, { code: 1, out: /Rolled back: yurthub runs with its former files/ })
     t.match(err, 'not ready with the hub: Node edge-1 is not Ready after 15 s')
     t.strictSame(treeOf(root, state), before)
     t.ok(node.runsYurthub)

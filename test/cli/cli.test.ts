@@ -12,7 +12,9 @@ import { options } from '../../src/config/options.ts'
 import { runCli } from '../../src/cli/cli.ts'
 import { readFlags } from '../../src/cli/command-flags.ts'
 import { examples } from '../../src/cli/examples.ts'
+import { joinFlags } from '../../src/cli/join-command.ts'
 import { installFlags } from '../../src/cli/install-command.ts'
+import { reference } from '../../packaging/reference.ts'
 import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
@@ -136,6 +138,28 @@ void t.test(
     t.match(out, /--help --all lists \d+ flags without effect too/)
   },
 )
+
+void t.test('a help says what a switch does, and has one word for rolling back', async (t) => {
+  for (const { name, description, own } of await reference()) {
+    const texts = [description, ...Object.values(own).map(({ help }) => help)]
+    for (const text of texts) {
+      t.notMatch(text, /^Whether /, name)
+      t.notMatch(text, /\b(?:undo|revert|tak(?:e|es) (?:\w+ )?back|puts? back|restores?)\b/, name)
+    }
+  }
+})
+
+void t.test('former names of flags are accepted, and shown nowhere', async (t) => {
+  const former = ['host-network-pool', 'dummy-interface', 'report']
+  const flags = former.map((name) => `--${name}=false`)
+  const { mistakes, notes, given } = readFlags(joinFlags, flags)
+  t.strictSame({ mistakes, notes }, { mistakes: [], notes: [] })
+  t.strictSame([...given], ['host-network-node', 'enable-dummy-if', 'offline-ready-condition'])
+  for (const name of former) t.notMatch((await nodehub('join --help')).out, `--${name}`)
+  const argv = ['--server-addr=a', '--bootstrap-mode=anonymous', '--hub-report']
+  const read = readConfig({ argv, env: {}, hostname: 'h', readFile: () => '' })
+  t.match(read, { config: { boot: { condition: true } }, notes: [] })
+})
 
 void t.test('every help ends with three examples, of flags that it names', async (t) => {
   const names = Object.keys(examples).filter((name) => !['version', 'completion'].includes(name))

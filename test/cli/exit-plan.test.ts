@@ -193,7 +193,7 @@ void t.test('owners that cannot be patched are named with advice', async (t) => 
   t.equal(code, 1)
   t.match(
     out,
-    'left: Helm release chart writes it, and could take a patch back: make the change at its source',
+    'left: Helm release chart writes it, and could overwrite a patch: make the change at its source',
   )
   t.match(out, 'left: it has pods on standard nodes, too')
   t.match(out, 'Pod shop/bare: to be deleted and created again')

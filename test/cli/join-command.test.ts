@@ -114,7 +114,7 @@ void t.test('join is idempotent, and the same after leave', async (t) => {
   t.match(again, { code: 0, out: /^nothing to change\n/ })
   t.strictSame(treeOf(root), once)
   await leaving(root)
-  t.match(await leaving(root), { code: 0, out: 'nothing to take back\n' })
+  t.match(await leaving(root), { code: 0, out: 'nothing to roll back\n' })
   await joining(root)
   t.strictSame(treeOf(root), once)
 })
@@ -421,7 +421,7 @@ void t.test('the API server gives the kind of the pool', async (t) => {
   const root = nodeRoot(rootFolder(t), { server: (await apiServer(t, {})).url })
   t.match(await run(join, ['--nodepool-name=hn', `--root=${root}`]), {
     code: 1,
-    err: /say whether hn is a host-network pool: --host-network-pool=true/,
+    err: /say whether hn is a host-network pool: --host-network-node=true/,
   })
 })
 
@@ -460,7 +460,7 @@ void t.test('a wrong pool is reported before any change', async (t) => {
   const before = treeOf(root)
   t.match(await joining(root), {
     code: 1,
-    err: /--host-network-pool=true, but NodePool hn at http.* is no host-network pool: .*\nNothing was changed\.$/m,
+    err: /--host-network-node=true, but NodePool hn at http.* is no host-network pool: .*\nNothing was changed\.$/m,
   })
   t.strictSame(treeOf(root), before)
   const right = await joining(root, '--host-network-pool=false', '--dry-run')

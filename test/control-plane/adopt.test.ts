@@ -93,7 +93,7 @@ async function adopts(
     )
     t.equal(code, 1)
     t.match(err, 'the hub is not ready after 45 s')
-    t.match(out, 'yurthub is back, with its former files')
+    t.match(out, 'Rolled back: yurthub runs with its former files')
     t.equal(stampOf(node, yurthubManifest), stamp)
     t.strictSame(written(), files)
     await until('yurthub alone to run', async () => (await hubOf(at)).join() === 'yurt-hub')

@@ -108,7 +108,7 @@ void t.test(
     })
 
     await t.test('leave restores every byte, and joining again is as before', async (t) => {
-      t.match(await done(leave, places), `restored ${node}/kubeadm-flags.env`)
+      t.match(await done(leave, places), `rolled back ${node}/kubeadm-flags.env`)
       t.strictSame(treeOf(node, '/hub'), before)
       await joining()
       t.strictSame(withoutState(treeOf(node)), withoutState(joined))

@@ -290,7 +290,7 @@ async function givenUp(t: Test, plane: ControlPlane, { replicas }: ReplicaSet): 
   const names = ['mutating', 'validating'].map((kind) => `${kind}webhookconfiguration`)
   t.match(await givingBack(), {
     code: 1,
-    err: `kubectl delete ${names.map((name) => `${name}/nodehub-cluster`).join(' ')}, and give back then`,
+    err: `kubectl delete ${names.map((name) => `${name}/nodehub-cluster`).join(' ')}, and run this again then`,
   })
   for (const name of names)
     await admin.send('DELETE', `/apis/admissionregistration.k8s.io/v1/${name}s/nodehub-cluster`)
@@ -298,6 +298,6 @@ async function givenUp(t: Test, plane: ControlPlane, { replicas }: ReplicaSet): 
     const said = await givingBack()
     return said.code === 0 && said
   })
-  t.match(given.out, 'given back: finalizer of NodePool kiosks')
+  t.match(given.out, 'rolled back: finalizer of NodePool kiosks')
   t.equal(valueAt(bodyOf(await admin.get(`${pools}/kiosks`)), 'metadata', 'finalizers'), undefined)
 }

@@ -118,7 +118,7 @@ async function isAsBefore(t: Test, node: Node): Promise<void> {
   await until('yurthub', () => node.node.runsYurthub && !node.node.runsHub)
 }
 
-const ended = /^nodehub adopt: ended by SIGTERM\nyurthub is put back/m
+const ended = /^nodehub adopt: ended by SIGTERM\nRolling back/m
 
 void t.test('SIGTERM ends each wait for an end, and yurthub is in its place', async (t) => {
   const node = await startNode(t)
@@ -128,7 +128,7 @@ void t.test('SIGTERM ends each wait for an end, and yurthub is in its place', as
     const adopting = start(t, node, 'adopt')
     await until('the wait for the ports', () => isAside(node))
     adopting.terminate()
-    t.match(await adopting.ended, { code: 1, err: ended, out: /yurthub is back/ })
+    t.match(await adopting.ended, { code: 1, err: ended, out: /Rolled back/ })
     t.equal(node.node.started, 0)
     await isAsBefore(t, node)
   })

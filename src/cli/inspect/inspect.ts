@@ -25,7 +25,7 @@ const familyFlags = {
   watch: option({
     type: boolean,
     default: false,
-    help: 'Prints the report again whenever it has changed, until interrupted; with json one line for each.',
+    help: 'Print the report again whenever it has changed, until interrupted; with json one line for each.',
     short: 'w',
   }),
   'serve-port': option({

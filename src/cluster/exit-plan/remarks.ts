@@ -17,7 +17,7 @@ export function reasonsToLeave(
   const reasons: string[] = []
   if (writer !== undefined)
     reasons.push(
-      `${printable(writer)} writes it, and could take a patch back: make the change at its source`,
+      `${printable(writer)} writes it, and could overwrite a patch: make the change at its source`,
     )
   if (isMixed && mixed === 'ask' && intent === 'host-network')
     reasons.push(

@@ -79,9 +79,7 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
   const { rootDir, manifestFolder, dropped, hubCertSigner } = settings
   const existing = new Adoption(files, rootDir).read()
   if (existing?.phase === 'adopted') {
-    throw new CannotAdopt([
-      'the node is adopted already: nodehub adopt --rollback puts yurthub back',
-    ])
+    throw new CannotAdopt(['the node is adopted already: nodehub adopt --rollback rolls that back'])
   }
   const former = formerFiles(files, existing)
   const found = existing?.yurthub ?? yurthubOf(files, manifestFolder)?.path

@@ -248,7 +248,7 @@ function notesOnFlags(taken: RemovedFlags, { paths }: JoinSettings): readonly st
   const flags = taken.ended.map((flag) => flag.split('=')[0]).join(', ')
   if (flags === '') return []
   return [
-    `${flags} left the kubelet in 1.24 and ${taken.ended.length === 1 ? 'is' : 'are'} taken out of ${paths.kubeletFlags}; nodehub leave puts back what stood there`,
+    `${flags} left the kubelet in 1.24 and ${taken.ended.length === 1 ? 'is' : 'are'} taken out of ${paths.kubeletFlags}; nodehub leave rolls that back`,
   ]
 }
 

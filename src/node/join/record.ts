@@ -17,7 +17,7 @@ export class JoinArchive {
     this.#record = new RecordFile(files, `${this.#folder}/record.json`, {
       parse: parseJoinRecord,
       advice:
-        'restore it from a backup, or put back by hand what join changed ' +
+        'restore it from a backup, or roll back by hand what join changed ' +
         `(docs/join.md; what stood there before is in ${this.#folder}/originals) and remove ${this.#folder}`,
     })
   }
