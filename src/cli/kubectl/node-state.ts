@@ -33,23 +33,26 @@ const shown = (text: string): string =>
 
 export function stateOf(node: JsonObject, now: number): NodeState {
   const ready = conditionOf(node, 'Ready')
-  const own = conditionOf(node, offlineReadyCondition)
-  const [report, installed] = [hubReportIn(node), installReportIn(node)]
+  const condition = conditionOf(node, offlineReadyCondition)
+  const installed = installReportIn(node)
+  const silence = now - Date.parse(textAt(condition, 'lastHeartbeatTime'))
+  // A hub that was removed leaves its last report.
+  const isGone = installed?.state === 'Removed' && silence > silentMs
+  const [own, report] = isGone ? [] : [condition, hubReportIn(node)]
   const reportedAt = timeOf(textAt(own, 'lastHeartbeatTime'))
   const changedAt = timeOf(textAt(ready, 'lastTransitionTime'))
   // A kubelet that is stopped while its hub goes on reporting is no outage.
   const outlives = reportedAt !== null && changedAt !== null && reportedAt > changedAt
   const online = ready ? textAt(ready, 'status') !== 'Unknown' || outlives : null
   const since = (online === true ? timeOf(report?.onlineSince ?? '') : null) ?? changedAt
-  const version = report?.version ?? installed?.version ?? ''
+  const version = report?.version ?? (isGone ? '' : installed?.version) ?? ''
   const offlineReady = own ? textAt(own, 'status') === 'True' : null
   const isInstalled = installed === undefined || /^(Installed|Removed)$/.test(installed.state)
-  const silence = reportedAt === null ? 0 : now - Date.parse(reportedAt)
   const failing = [
     ...(report?.failing ?? []),
     ...(offlineReady === false ? [`boot: ${textAt(own, 'message')}`] : []),
     ...(isInstalled ? [] : [`install: ${installed.state} ${installed.message ?? ''}`.trim()]),
-    ...(online === true && silence > silentMs
+    ...(online === true && reportedAt !== null && silence > silentMs
       ? [`report: none from the hub for ${humanDuration(silence)}`]
       : []),
   ]

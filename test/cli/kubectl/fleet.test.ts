@@ -23,14 +23,20 @@ interface Hub {
 }
 
 /** A node whose kubelet changed its word two hours ago. */
-function addNode({ sandbox }: TestCluster, name: string, hub: Hub = {}, labels: JsonObject = {}) {
+function addNode(
+  { sandbox }: TestCluster,
+  name: string,
+  hub: Hub = {},
+  labels: JsonObject = {},
+  annotations: JsonObject = {},
+) {
   const { offlineReady, report, reported = ago(60), ready = 'True' } = hub
   const text = typeof report === 'string' ? report : JSON.stringify(report)
   sandbox.create(nodes, {
     metadata: {
       name,
       labels,
-      ...(report !== undefined && { annotations: { [hubReportAnnotation]: text } }),
+      annotations: { ...annotations, ...(report !== undefined && { [hubReportAnnotation]: text }) },
     },
     status: {
       conditions: [
@@ -103,6 +109,24 @@ void t.test('fleet has a line for each node, the worst first, and a summary', as
     ],
   )
 })
+
+void t.test(
+  'what installers say counts, and a hub that was removed is missed no more',
+  async (t) => {
+    const cluster = await startTestCluster(t)
+    const stale = { offlineReady: 'False', report: reportOf(), reported: ago(hour) } as const
+    const install = (state: string, message?: string): JsonObject => ({
+      'nodehub.io/install': JSON.stringify({ state, version: '0.3.0', image: 'nodehub', message }),
+    })
+    addNode(cluster, 'a', stale, {}, install('Removed'))
+    addNode(cluster, 'b', {}, {}, install('Refused', 'it has a yurthub'))
+    const { out } = await run(cluster, 'fleet', '--no-headers')
+    t.match(
+      out,
+      /^b +Yes +121m +0\.3\.0 +<none> +install: Refused it has a yurthub\na +Yes +121m +<none> +<none> +-\n$/,
+    )
+  },
+)
 
 void t.test(
   'a selector chooses nodes, and without headers there are lines of nodes alone',
