@@ -4,7 +4,7 @@ export const summary = 'Kubernetes API hub for one node'
 export const description: readonly string[] = [
   'The kubelet and other programs of a node use the hub as their API server. Online it is a',
   'transparent proxy; while the link is down it answers from what it has recorded, and pods',
-  'start again after a reboot. Node is part of the package. docs/install.md has the next steps.',
+  'start again after a reboot. Node is part of the package. See man nodehub, and /opt/nodehub/docs.',
 ]
 
 export const maintainer = 'The nodehub authors <nodehub@localhost>'

@@ -3,6 +3,7 @@ import {
   chmodSync,
   copyFileSync,
   cpSync,
+  globSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -14,7 +15,11 @@ import { defaultRootDir } from '../src/config/root-dir.ts'
 import { packagedRuntime } from '../src/node/join/runnable.ts'
 import { usualPorts } from '../src/node/join/static-pod.ts'
 import { systemdUnits } from '../src/node/join/systemd-units.ts'
+import { configSchema, configSchemaFile } from './config-schema.ts'
+import { manPage, manPageFile } from './man-page.ts'
 import { architectureOf, type Architecture } from './elf.ts'
+
+const checkout = join(import.meta.dirname, '..')
 
 /** The folder of the hub's files, which packages own whole. */
 export const programFolder = '/opt/nodehub'
@@ -70,6 +75,10 @@ export function stagePayload(root: string, { project, node }: PayloadSource): Pa
     const content = execFileSync(process.execPath, [main, 'completion', shell])
     for (const path of paths) files.set(path, { content, mode: 0o644 })
   }
+  files.set(manPageFile, { content: manPage, mode: 0o644 })
+  write(join(root, configSchemaFile), JSON.stringify(configSchema(), undefined, 2), 0o644)
+  for (const page of globSync('docs/*.md', { cwd: checkout }))
+    write(join(program, page), readFileSync(join(checkout, page)), 0o644)
   for (const [path, { content, mode }] of files) write(join(root, path), content, mode)
   mkdirSync(dirname(join(root, packagedRuntime)), { recursive: true })
   copyFileSync(node, join(root, packagedRuntime))

@@ -115,7 +115,8 @@ Usage: nodehub COMMAND [FLAG...]
 
 ${lines.join('\n')}
 
-nodehub COMMAND --help tells more. Exit codes: 0, all is well; 1, failed while running; 2, invalid
+nodehub COMMAND --help tells more; packages have all of it in man nodehub, and pages that are named
+docs/NAME.md in /opt/nodehub/docs. Exit codes: 0, all is well; 1, failed while running; 2, invalid
 arguments.
 `
 }

@@ -15,6 +15,10 @@ export interface ValueType<T> {
    * items; absent: the last one counts.
    */
   readonly adds?: string
+  /** The bounds of a whole number. */
+  readonly range?: readonly [least: number, most: number]
+  /** The words, if it takes no others. */
+  readonly words?: readonly string[]
   parse(text: string): Parsed<T>
 }
 
@@ -51,6 +55,7 @@ export const boolean: ValueType<boolean> = {
 /** A whole number from `low` to `high`. */
 export const count = (low: number, high: number, placeholder = 'N'): ValueType<number> => ({
   placeholder,
+  range: [low, high],
   parse(text) {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN
     return value >= low && value <= high
@@ -62,6 +67,7 @@ export const count = (low: number, high: number, placeholder = 'N'): ValueType<n
 /** A TCP port; 0 lets the system choose one. */
 export const port: ValueType<number> = {
   placeholder: 'PORT',
+  range: [0, 65535],
   parse(text) {
     const parsed = count(0, 65535).parse(text)
     return 'value' in parsed ? parsed : wrong('is not a port (0 to 65535)')
@@ -97,6 +103,7 @@ export function oneOf<const T extends string>(
 ): ValueType<T> {
   return {
     placeholder: words.join('|'),
+    words: [...words, ...Object.keys(aliases)],
     parse(text) {
       const value = [...words, ...former].find((word) => word === text) ?? aliases[text]
       return value === undefined ? wrong(`is none of ${words.join(', ')}`) : { value }
@@ -196,6 +203,7 @@ function bytesIn(text: string): number | undefined {
 /** Whole seconds, in milliseconds. */
 export const seconds: ValueType<number> = {
   placeholder: 'SECONDS',
+  range: [1, 86_400],
   parse(text) {
     const parsed = count(1, 86_400).parse(text)
     return 'value' in parsed ? { value: parsed.value * 1000 } : parsed

@@ -14,7 +14,9 @@ import {
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { configSchemaFile } from '../../packaging/config-schema.ts'
 import { buildDeb } from '../../packaging/deb.ts'
+import { manPageFile } from '../../packaging/man-page.ts'
 import { stagePayload, type Payload } from '../../packaging/payload.ts'
 import { buildRpm } from '../../packaging/rpm.ts'
 import { buildTarball, tarballPlugin } from '../../packaging/tarball.ts'
@@ -94,6 +96,9 @@ async function runsIn(t: Test, root: string): Promise<void> {
   t.match(completion, '\ncomplete -F _nodehub nodehub\n')
   for (const path of ['zsh/vendor-completions/_nodehub', 'fish/vendor_completions.d/nodehub.fish'])
     t.ok(existsSync(join(root, 'usr/share', path)), path)
+  t.match(readFileSync(join(root, manPageFile), 'utf8'), '.SS cluster check\n')
+  t.match(readFileSync(join(root, configSchemaFile), 'utf8'), '"server-addr"')
+  t.ok(existsSync(join(root, 'opt/nodehub/docs/offline-node.md')))
   t.equal(await whyNotRunnable(root, { node: '/opt/nodehub/bin/node' }), undefined)
   t.equal(statSync(join(root, 'etc/nodehub/config.yaml')).mode & 0o777, 0o600)
 }
