@@ -10,7 +10,8 @@ import { RefusedReads } from './boot/refused-reads.ts'
 import type { Cacher } from './cache/cacher/cacher.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { ShownStates } from './filter/shown-states.ts'
-import { OpenWatches } from './pipeline/open-watches.ts'
+import type { OpenRequest } from './pipeline/open-requests.ts'
+import { PriorityShares } from './pipeline/priority-levels.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
@@ -19,8 +20,15 @@ import { certificateCheck } from './wiring/credentials.ts'
 import { clientPath, cloudPath } from './wiring/data-path.ts'
 import { ensureInputsOf } from './wiring/ensure-inputs.ts'
 import { filtersOfModules } from './wiring/filter-modules.ts'
-import { gaugesOnRead, logReady, showConfigRead, showListening } from './wiring/gauges.ts'
+import {
+  gaugesOnRead,
+  logReady,
+  measureLoad,
+  showConfigRead,
+  showListening,
+} from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
+import { LastHour } from './wiring/last-hour.ts'
 import { propagationDetector } from './wiring/host-network.ts'
 import { inOwnFolder } from './wiring/own-folder.ts'
 import { openCache } from './wiring/parts/cache.ts'
@@ -94,7 +102,9 @@ export async function startHub(
   const health = new Health()
   const answers = parts.use(new AnswerLog(log))
   const [counts, requests] = [new AnswerCounts(), new RecentRequests()]
-  const [watches, refused] = [new OpenWatches(), new RefusedReads()]
+  const [hour, open] = [new LastHour(), new Set<OpenRequest>()]
+  const seats = new PriorityShares(() => live().maxRequestsInFlight)
+  const refused = new RefusedReads()
   const tracer = parts.use(await tracerOf(config, metrics, log))
   inOwnFolder('--root-dir', config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
   const modules = await filtersOfModules(config)
@@ -167,7 +177,8 @@ export async function startHub(
     ensureInputs: ensureInputsOf({ ...inputs, filters }),
     shown: new ShownStates(),
     stopping: stopping.signal,
-    watches,
+    open,
+    seats,
     refused,
     tracer,
     metrics,
@@ -175,6 +186,7 @@ export async function startHub(
     onAnswer: (line, detail) => {
       answers.add(line)
       counts.add(line, now())
+      hour.add(line, detail, now())
       requests.note(line, detail, now())
       onAnswer(line)
     },
@@ -192,7 +204,8 @@ export async function startHub(
     answers,
     counts,
     requests,
-    watches,
+    hour,
+    open,
     checks,
     verboseLines: () => [
       ...health.verboseLines(cloud.cloud, store),
@@ -208,6 +221,8 @@ export async function startHub(
   const proxies = parts.use(await openProxies(config, live, { ...cloud, handler, metrics, log }))
   inputs.hubAddress.listening(proxies.secure.port)
   parts.defer(() => stopping.abort())
+  parts.use(measureLoad(hour, { ...cloud, config, live, seats, proxies }))
+  parts.use(cloud.onlineChanged.listen(() => hour.sample()))
 
   const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]
   const showSockets = (): void => showListening(sockets(), { health, log })

@@ -202,6 +202,12 @@ const breakable = (name) =>
     .split(/(?<=[/.,:;=&_-])/)
     .flatMap((piece, i) => (i === 0 ? [piece] : [document.createElement('wbr'), piece]))
 
+/** Flags break nowhere. */
+const withFlags = (words) =>
+  words
+    .split(/(--[a-z-]+)/)
+    .map((piece, i) => (i % 2 === 0 ? piece : element('span', { class: 'flag' }, piece)))
+
 const inNamespace = ({ namespace, name }) => (namespace ? `${namespace}/${name}` : name)
 const selected = ({ namespace, labelSelector, fieldSelector }) =>
   [namespace && `in ${namespace}`, labelSelector, fieldSelector].filter(Boolean).join(' ')
@@ -215,6 +221,33 @@ const tables = {
     ['Probe', ({ probeMs }) => (probeMs === undefined ? '–' : `${probeMs} ms`), 'number'],
     ['Connections', ({ connections }) => String(connections), 'number minor'],
     ['Last failures', failures],
+  ],
+  hour: [
+    ['Until', ({ until }) => until],
+    ['Link', ({ link }) => link],
+    ...['cloud', 'cache', 'hub'].map((source) => [
+      `From ${source}`,
+      ({ [source]: answers }) => count(answers),
+      'number',
+    ]),
+    ['Refused', ({ refused }) => count(refused), 'number'],
+    ['p99', ({ p99Ms }) => orNone(p99Ms, milliseconds), 'number'],
+    ['Memory', ({ memoryBytes }) => orNone(memoryBytes, size), 'number'],
+    ['Cache', ({ cacheBytes }) => orNone(cacheBytes, size), 'number'],
+  ],
+  load: [
+    ['Of', ({ name }) => loads[name].title],
+    ['Now', ({ name, current }) => loads[name].show(current), 'number'],
+    ['Most', mostOf, 'number'],
+    ['Limit', ({ name, limit }) => loads[name].show(limit), 'number'],
+  ],
+  underWay: [
+    ['Component', ({ component }) => component || 'unknown', 'name'],
+    ['Request', requestText, 'name'],
+    ['Caller', ({ caller, account }) => account ?? caller, 'name minor'],
+    ['For', ({ since }) => time(since), 'number'],
+    ['Sent', ({ bytes }) => size(bytes), 'number'],
+    ['Answer', ({ source }) => (source ? `from the ${source}` : 'none yet')],
   ],
   served: [
     ['Component', ({ component }) => component || 'unknown', 'name'],
@@ -299,6 +332,43 @@ const remedies = {
   refused: 'restart the component while online, or wait for its next try',
 }
 
+const milliseconds = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`)
+
+const connectionsFull = 'a new one closes an idle one: ss -tp names who leaves them open'
+
+/** What may become full, by its name in the status document, and what comes of it. */
+const loads = {
+  seats: {
+    title: 'Short requests at once',
+    show: String,
+    full: 'further ones get 429: look for the program that sends them, or raise --max-requests-in-flight',
+  },
+  connections: { title: 'Connections without TLS', show: String, full: connectionsFull },
+  secureConnections: { title: 'Connections with TLS', show: String, full: connectionsFull },
+  memory: {
+    title: 'Memory',
+    show: size,
+    full: 'short requests get 429: raise --memory-limit, or the limit of its unit or pod',
+  },
+  cache: {
+    title: 'Cache on the disk',
+    show: size,
+    full: 'what was not used for longest is dropped: raise --cache-max-bytes',
+  },
+}
+
+const isNearlyFull = ({ most, limit }) => most >= 0.9 * limit
+
+function mostOf(row) {
+  const shown = loads[row.name].show(row.most)
+  const percent = `${Math.round((100 * row.most) / row.limit)} %`
+  return isNearlyFull(row) ? text(`▲ ${shown}, ${percent}`, 'warn') : shown
+}
+
+function requestText({ verb, resource, namespace, name = '', path }) {
+  return `${verb} ${resource === '' ? path : `${resource} ${inNamespace({ namespace, name })}`}`
+}
+
 const count = (number) => (number === 0 ? '·' : String(number))
 const levels = { warn: 'warn', error: 'bad', fatal: 'bad' }
 const uses = {
@@ -358,8 +428,9 @@ const fieldsText = (fields) =>
 // Sections.
 
 class Section {
-  constructor(id, title, of, show) {
-    Object.assign(this, { id, title, of, show })
+  /** `folded`: the title under which its table is folded away; absent: it is shown. */
+  constructor(id, title, of, show, folded) {
+    Object.assign(this, { id, title, of, show, folded })
   }
 
   build() {
@@ -396,7 +467,9 @@ class Section {
       { 'data-section': this.id },
       element('h2', { id: this.id, tabindex: '-1' }, `${this.title} `, this.summary),
       this.intro,
-      this.region,
+      this.folded === undefined
+        ? this.region
+        : element('details', {}, element('summary', {}, this.folded), this.region),
     )
   }
 
@@ -438,6 +511,7 @@ const none = () => element('p', { class: 'quiet' }, 'None.')
 const part = (list) => ({ rows: list.items, omitted: list.omitted })
 
 const sections = [
+  new Section('hour', 'Last hour', ['lastHour', 'saturation'], hour, 'As a table, by five minutes'),
   new Section(
     'upstreams',
     'API servers',
@@ -452,10 +526,12 @@ const sections = [
         ),
         ...checks
           .filter(({ fault }) => fault !== undefined)
-          .map(({ name, fault, required }) =>
+          .flatMap(({ name, fault, required, remedy }) => [
             element('p', { class: required ? 'bad' : 'warn' }, `▲ ${name}: ${fault}`),
-          ),
+            ...todo(remedy),
+          ]),
         ...unwell(notes),
+        ...todo(linkRemedy(upstreams)),
       ],
     }),
   ),
@@ -469,16 +545,27 @@ const sections = [
           ],
     intro: [bootSentence(boot)],
   })),
-  new Section('served', 'Served from', ['served', 'lastHour'], ({ served, lastHour }) => ({
+  new Section('load', 'Load', ['saturation'], ({ saturation }) => {
+    const rows = Object.entries(saturation).map(([name, each]) => ({ name, ...each }))
+    return {
+      rows,
+      summary: 'now, the most of the last hour, and the limit',
+      intro: rows
+        .filter(isNearlyFull)
+        .flatMap(({ name }) => todo(`${loads[name].title}: ${loads[name].full}`)),
+    }
+  }),
+  new Section('served', 'Served from', ['served'], ({ served }) => ({
     ...part(served),
     summary: 'answers since the start',
-    intro: [
-      chart(lastHour),
-      ...todo(
-        served.items.some(({ refused }) => refused > 0) &&
-          'Why answers were refused: nodehub inspect requests --code=4xx,5xx',
-      ),
-    ],
+    intro: todo(
+      served.items.some(({ refused }) => refused > 0) &&
+        'Why answers were refused: nodehub inspect requests --code=4xx,5xx',
+    ),
+  })),
+  new Section('underWay', 'Under way', ['underWay'], ({ underWay }) => ({
+    ...part(underWay),
+    summary: 'requests besides watches, the oldest first',
   })),
   new Section('watches', 'Watches', ['watches'], ({ watches }) => ({
     ...part(watches),
@@ -512,6 +599,7 @@ const sections = [
           {},
           `--host-network-propagation is ${mode}; ${hostNetworkPool === 'unknown' ? 'the kind of the node’s pool is not known' : `the node is in ${hostNetworkPool ? 'a' : 'no'} host-network pool`}${pool ? ` (${pool})` : ''}.`,
         ),
+        ...clashing(pods),
       ],
     }),
   ),
@@ -525,49 +613,112 @@ const sections = [
 ]
 
 /** What to do, where there is something. */
-const todo = (words) => (words ? [element('p', { class: 'quiet' }, `→ ${words}`)] : [])
+const todo = (words) => (words ? [element('p', { class: 'quiet' }, withFlags(`→ ${words}`))] : [])
 
 const sources = ['cloud', 'cache', 'hub']
+const sum = (numbers) => numbers.reduce((one, other) => one + other, 0)
+const most = (numbers) => Math.max(0, ...numbers)
+const orNone = (number, show) => (number === null ? '–' : show(number))
 
-/** The answers of the last hour by their source, a bar for each minute, the present one last. */
-function chart(lastHour) {
-  const totals = lastHour.cloud.map((_, i) =>
-    sources.reduce((sum, source) => sum + lastHour[source][i], 0),
-  )
-  const most = Math.max(1, ...totals)
-  const bars = totals.flatMap((_, i) => {
-    let y = 40
-    const bar = (source) => {
-      const height = (40 * lastHour[source][i]) / most
-      y -= height
-      return drawn('rect', { class: source, x: 10 * i, y, width: 8, height })
-    }
-    const refused = drawn('rect', { class: 'refused', x: 10 * i, y: 42, width: 8, height: 3 })
-    return [...sources.map(bar), ...(lastHour.refused[i] > 0 ? [refused] : [])]
-  })
-  const sums = [...sources, 'refused'].map((name) => {
-    const sum = lastHour[name].reduce((one, other) => one + other, 0)
-    return { name, words: name === 'refused' ? `${sum} refused` : `${sum} from the ${name}` }
-  })
-  const label = `Answers of the last hour: ${sums.map(({ words }) => words).join(', ')}`
-  return element(
-    'figure',
+/** The last hour, a bar for each minute, and the same as a table. */
+function hour({ lastHour, saturation, at }) {
+  const until = Math.floor(Date.parse(at) / 60_000)
+  const starts = [59, 49, 39, 29, 19].map((ago) => element('span', {}, clock(until - ago)))
+  const last = element(
+    'span',
     {},
-    drawn(
-      'svg',
-      { viewBox: '0 0 600 45', preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
-      drawn('line', { x1: 0, y1: 40.5, x2: 600, y2: 40.5 }),
-      ...bars,
-    ),
-    element(
-      'figcaption',
-      {},
-      element('span', {}, 'an hour ago'),
-      ...sums.map(({ name, words }) => element('span', { class: `key ${name}` }, words)),
-      element('span', {}, `now; at most ${most} a minute`),
-    ),
+    element('span', {}, clock(until - 9)),
+    element('span', { class: 'minor' }, 'now'),
+  )
+  return {
+    summary: 'by the minute, in UTC',
+    intro: [
+      element(
+        'figure',
+        {},
+        linesOf(lastHour, saturation).flatMap(([title, series, ...words]) => [
+          element('span', { class: 'title' }, title),
+          bars(`${title} in each minute of the last hour`, series),
+          element('span', { class: 'words' }, words.flat()),
+        ]),
+        element('span', { class: 'axis', 'aria-hidden': 'true' }, starts, last),
+      ),
+    ],
+    rows: fiveMinutes(lastHour, until),
+  }
+}
+
+/** `[title, series of values by minute, what is said of them]` */
+function linesOf({ online, p99Ms, memoryBytes, cacheBytes, refused, ...answers }, saturation) {
+  const known = online.filter((each) => each !== null)
+  const offline = known.filter((each) => !each).length
+  const minutes = (wanted, height) => online.map((each) => (each === wanted ? height : 0))
+  const key = (name, words) => element('span', { class: `key ${name}` }, words)
+  const atMost = (name, values) =>
+    `at most ${size(most(values))}${saturation[name] ? ` of ${size(saturation[name].limit)}` : ''}`
+  return [
+    [
+      'Link',
+      { online: minutes(true, 1), offline: minutes(false, 0.5) },
+      offline === 0
+        ? key('online', 'always online')
+        : key('offline', `offline in ${offline} of ${known.length} min`),
+    ],
+    ['Answers', answers, sources.map((name) => key(name, `${sum(answers[name])} ${name} `))],
+    ['Refused', { refused }, key('refused', `${sum(refused)} answers`)],
+    // By their roots: a single slow minute would flatten all others.
+    [
+      'p99',
+      { time: p99Ms.map(Math.sqrt) },
+      `at most ${milliseconds(most(p99Ms))}, of short requests`,
+    ],
+    ['Memory', { size: memoryBytes }, atMost('memory', memoryBytes)],
+    ['Cache', { size: cacheBytes }, atMost('cache', cacheBytes)],
+  ]
+}
+
+const clock = (minute) => new Date(minute * 60_000).toISOString().slice(11, 16)
+
+/** Stacked in the order of the series. The minute with the most has the full height. */
+function bars(label, series) {
+  const all = Object.entries(series)
+  const totals = all[0][1].map((_, i) => sum(all.map(([, values]) => values[i])))
+  const scale = 40 / most(totals)
+  const ofMinute = (i) => {
+    let y = 40
+    return all.map(([name, { [i]: value }]) => {
+      y -= scale * value
+      return (
+        value > 0 && drawn('rect', { class: name, x: 10 * i, y, width: 8, height: scale * value })
+      )
+    })
+  }
+  const ticks = [0, 100, 200, 300, 400, 500].map((x) =>
+    drawn('line', { x1: x, y1: 0, x2: x, y2: 40 }),
+  )
+  return drawn(
+    'svg',
+    { viewBox: '0 0 600 40', preserveAspectRatio: 'none', role: 'img', 'aria-label': label },
+    ticks,
+    totals.flatMap((_, i) => ofMinute(i)).filter(Boolean),
   )
 }
+
+/** Up to twelve rows, the present one first; none of what is before the start. */
+const fiveMinutes = (lastHour, until) =>
+  Array.from({ length: 12 }, (_, i) => {
+    const of = (name) => lastHour[name].slice(55 - 5 * i, 60 - 5 * i)
+    const known = of('online').filter((each) => each !== null)
+    return {
+      until: clock(until - 5 * i + 1),
+      known: known.length > 0,
+      link: known.every(Boolean) ? 'online' : '○ offline',
+      ...Object.fromEntries([...sources, 'refused'].map((name) => [name, sum(of(name))])),
+      ...Object.fromEntries(
+        ['p99Ms', 'memoryBytes', 'cacheBytes'].map((name) => [name, most(of(name)) || null]),
+      ),
+    }
+  }).filter(({ known }) => known)
 
 const bootRows = (pod, { problems }) => problems.map((problem) => ({ pod, ...problem }))
 
@@ -592,6 +743,50 @@ function bootSentence(boot) {
   return element('p', { class: 'warn' }, words)
 }
 
+/** What to do about API servers that do not answer, by the last error of the first of them. */
+function linkRemedy(upstreams) {
+  const { origin, lastError } = upstreams.find((each) => each.lastError !== undefined) ?? {}
+  if (lastError === undefined) return undefined
+  const [, remedy] = causes.find(([error]) => error.test(lastError))
+  return `${remedy} To compare, here and at another node: curl -k ${origin}/healthz`
+}
+
+const causes = [
+  [/ECONNREFUSED/, 'The host answers, and no API server listens at that port.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'The name is not resolved: look at /etc/resolv.conf.'],
+  [/signed|certificate/i, 'Compare the CA files: nodehub inspect certificates.'],
+  [/./, 'If another node reaches it, the link of this one is at fault; else the API server is.'],
+]
+
+/** What to do about a line of readiness that is no check. */
+const noteRemedies = [
+  [/^\S+ unusable since/, 'Correct it: it is read again by itself.'],
+  [/^config .*next start/, 'Restart the hub: systemctl restart nodehub'],
+  [
+    /^cache begun empty/,
+    'Leave the node its link until nodehub inspect boot ends with 0; if it happens again, replace the disk.',
+  ],
+  [
+    /^filters cannot read .*403/,
+    'As an administrator of the cluster: nodehub manifests --part rbac | kubectl apply -f -',
+  ],
+  [/^filters know nothing of NodePool/, 'Create the pool, or put the node into another one.'],
+  [/^filter .* has failed/, 'Lines “a filter failed” of the log have object and error.'],
+]
+
+function clashing(pods) {
+  const some = pods?.items.filter(({ clashes }) => clashes.length > 0) ?? []
+  if (some.length === 0) return []
+  return [
+    element(
+      'p',
+      { class: 'bad' },
+      `▲ ${some.length} share a port of the host with another program.`,
+    ),
+    ...todo('Give one of the two another port, or keep the pod off host-network pools.'),
+  ]
+}
+
 /** Of the lines of readiness those that tell of something amiss, and that no section shows. */
 function unwell(notes) {
   const lines = notes
@@ -603,7 +798,10 @@ function unwell(notes) {
         element(
           'ul',
           { class: 'notes' },
-          lines.map((line) => element('li', {}, line)),
+          lines.map((line) => {
+            const [, remedy] = noteRemedies.find(([of]) => of.test(line)) ?? []
+            return element('li', {}, line, todo(remedy))
+          }),
         ),
       ]
 }

@@ -27,6 +27,7 @@ import { recentLogBounds } from '../../src/cli/log.ts'
 import { mostRequests } from '../../src/hub/wiring/recent-requests.ts'
 import { mostKinds } from '../../src/hub/wiring/answer-counts.ts'
 import { mostItems } from '../../src/hub/wiring/status/status.ts'
+import { mostUnderWay } from '../../src/hub/wiring/status/under-way.ts'
 import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { maxConnections, mostUnproven } from '../../src/hub/wiring/proxies.ts'
 import { listedMs } from '../../src/hub/cache/cacher/cachers.ts'
@@ -195,7 +196,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
     'Watchers of `/inspect/…`': [counted(inspections.mostWatchers), time(inspections.watchMs)],
     'Requests of `/inspect/requests`': [counted(mostRequests)],
-    'Lists of `/inspect/status`': [counted(mostItems), counted(mostKinds)],
+    'Lists of `/inspect/status`': [counted(mostItems), counted(mostUnderWay), counted(mostKinds)],
     'Lines of the log in `/inspect/status`': [
       counted(recentLogBounds.lines),
       bytes(recentLogBounds.length),

@@ -168,9 +168,9 @@ export class Page {
     await this.send('Page.close', {})
   }
 
-  /** A picture of what is in view, as PNG. */
+  /** A picture of what is in view, as WebP. */
   async screenshot(): Promise<Buffer> {
-    const { data } = await this.send<{ data: string }>('Page.captureScreenshot', { format: 'png' })
+    const { data } = await this.send<{ data: string }>('Page.captureScreenshot', { format: 'webp' })
     return Buffer.from(data, 'base64')
   }
 }

@@ -17,7 +17,7 @@ import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import type { EnsureInputs, FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
 import { RefusedReads } from '../../src/hub/boot/refused-reads.ts'
-import { OpenWatches } from '../../src/hub/pipeline/open-watches.ts'
+import { PriorityShares } from '../../src/hub/pipeline/priority-levels.ts'
 import { pipeline } from '../../src/hub/pipeline/pipeline.ts'
 import { withAuthenticationOutcome } from '../../src/hub/pipeline/authentication-outcome.ts'
 import {
@@ -190,12 +190,12 @@ export async function startHubParts(
       store,
     },
     detectPropagation: () => undefined,
-    maxRequestsInFlight,
+    seats: new PriorityShares(() => maxRequestsInFlight),
     memoryLimitBytes: 1024 ** 3,
     dispatch,
     onUnexpected: () => undefined,
     onAnswer: () => undefined,
-    watches: new OpenWatches(),
+    open: new Set(),
     refused: new RefusedReads(),
     tracer: undefined,
   })

@@ -330,13 +330,49 @@ void t.test(
       section('boot'),
       /the node\s.*refused\s+endpoints\s.*restart the component while online/,
     )
-    const label = `document.querySelector('[data-section=served] svg').getAttribute('aria-label')`
-    t.match(await page.evaluate(label), /from the cloud, \d+ from the cache, \d+ from the hub/)
-    t.ok(
-      await page.evaluate(`document.querySelectorAll('[data-section=served] rect.cloud').length`),
-    )
+    await page.shows(section('upstreams'), /no API server listens at that port. .*curl -k http/)
+    const hour = await page.shows(section('hour'), /offline in \d+ of \d+ min/)
+    t.match(hour, /\d+ cloud\s+\d+ cache\s+\d+ hub/)
+    t.match(hour, /\d+ answers\s+p99\s+at most [\d.]+ m?s/)
+    const bars = (name: string): Promise<number> =>
+      page.evaluate(`document.querySelectorAll('[data-section=hour] rect.${name}').length`)
+    for (const each of ['cloud', 'hub', 'refused', 'offline', 'size']) t.ok(await bars(each), each)
+    await page.evaluate(`document.querySelector('summary').focus()`)
+    await page.press('Enter', '\r')
+    await page.shows(section('hour'), /\d\d:\d\d\s+○ offline\s+\d/)
   },
 )
+
+void t.test('it says what to do about each thing that is amiss', { skip: noBrowser }, async (t) => {
+  const { hub } = sharedHub()
+  for (const width of [1280, 360]) {
+    const page = await open(t, withToken(hub), { width, height: 800 })
+    await page.shows(section('load'), /Memory/)
+    const seats = { current: 3, most: 240, limit: 250 }
+    const on = { namespace: 'default', network: 'propagated', ports: [] }
+    const clash = { port: 80, protocol: 'TCP', with: 'the kubelet' }
+    const request = { component: 'kubectl', caller: 'node', verb: 'connect', resource: 'pods' }
+    const items = [{ ...request, name: 'press', since: '2026-11-21T12:00:00Z', bytes: 2048 }]
+    await show(page, {
+      saturation: { seats },
+      underWay: { items, omitted: 3 },
+      checks: [{ name: 'store', required: true, fault: 'it is full', remedy: 'df -h' }],
+      notes: ['[ ]config unusable since noon, the last good one is in force: no', '[ ]leader: x'],
+      hostNetwork: {
+        mode: 'on',
+        hostNetworkPool: true,
+        pods: { items: [{ ...on, name: 'web', clashes: [clash] }], omitted: 0 },
+      },
+    })
+    await page.shows(section('load'), /further ones get 429: .*--max-requests[^]*▲ 240, 96 %/)
+    const checks = await page.shows(section('upstreams'), /▲ store: it is full\s+→ df -h/)
+    t.match(checks, /config unusable[^\n]*\s+→ Correct it: it is read again/)
+    t.match(await page.text(section('underWay')), /kubectl[^]*connect pods press[^]*2.0 KiB/)
+    t.match(await page.text(section('underWay')), /and 3 more/)
+    t.match(await page.text(section('pods')), /▲ 1 share a port of the host[^]*▲ 80\/TCP/)
+    t.strictSame(await page.evaluate(cutOff), [], `${width} wide`)
+  }
+})
 
 void t.test(
   'offline it fits a phone, and axe finds no violation',

@@ -1,10 +1,12 @@
 /**
- * Takes the pictures of docs/inspect.md: the demonstration online, offline and after a reboot
- * without a link. Run it where there is a browser, and look at them.
+ * Takes the pictures of docs/inspect.md: the demonstration in its second outage, wide and on a
+ * phone. Run it where there is a browser, with the minutes between two turns of the link (default:
+ * one), and look at them.
  */
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { Browser } from '../kit/browser.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { until } from '../kit/until.ts'
@@ -24,22 +26,20 @@ try {
     until(`${pattern}`, () => Promise.resolve(pattern.exec(said)?.[1]))
   const address = await printed(/Status page +(http\S+)/)
   const browser = await Browser.start(parts)
-  const take = async (name: string, state: RegExp, options = {}): Promise<void> => {
+  const take = async (name: string, options: object): Promise<void> => {
     const page = await browser.open(address, options)
-    await page.shows('#state', state)
+    await page.shows('#state', /Offline/)
     await page.shows('[data-section=boot]', /● The node and its \d+ pods would come back/)
-    await page.shows('[data-section=collections]', /pods/)
-    await page.shows('[data-section=served]', state.test('Offline') ? /cache 200/ : /cloud 200/)
-    writeFileSync(join(folder, `${name}.png`), await page.screenshot())
+    await page.shows('[data-section=served]', /cache 200/)
+    writeFileSync(join(folder, `${name}.webp`), await page.screenshot())
     await page.close()
   }
-  await take('online', /Online/, { width: 1120, height: 740 })
-  demo.stdin.write('u\n')
-  await take('offline', /Offline/, { width: 1120, height: 700, dark: true })
-  await take('narrow', /Offline/, { width: 390, height: 844 })
-  demo.stdin.write('b\n')
-  await printed(/The node has (rebooted)/)
-  await take('after-a-reboot', /Offline/, { width: 1120, height: 740 })
+  for (const key of ['u', 'p', 'u']) {
+    await setTimeout(Number(process.argv[2] ?? 1) * 60_000)
+    demo.stdin.write(`${key}\n`)
+  }
+  await take('offline', { width: 1120, height: 800 })
+  await take('narrow', { width: 390, height: 844, dark: true })
 } finally {
   for (const act of stack) await act()
 }

@@ -21,14 +21,17 @@ const runningTable = ({
   checks,
   notes,
   upstreams,
+  saturation,
 }: HubStatus): string =>
   paragraphs(
     `nodehub ${version} on ${node} is ${ready ? 'ready' : 'not ready'} and ${linkText(link)}.\n`,
     aligned(['CHECK', 'RESULT'], checks.map(checkRow)),
+    checks.map(remedyLine).join(''),
     aligned(
       ['API SERVER', 'HEALTH', 'SINCE'],
       upstreams.map(({ origin, health, since }) => [origin, health, since]),
     ),
+    fullLine(saturation),
     notes.map((line) => `${line}\n`).join(''),
   )
 
@@ -37,6 +40,23 @@ function checkRow({ name, fault, required }: HubStatus['checks'][number]): reado
   if (fault === undefined) return [`[+]${name}`, 'ok']
   return [`[-]${name}`, required ? fault : `${fault}; readiness does not depend on it now`]
 }
+
+const remedyLine = ({ name, remedy }: HubStatus['checks'][number]): string =>
+  remedy === undefined ? '' : `About ${name}: ${remedy}.\n`
+
+/**
+ * What was nearly full at some time: a figure that changes with each look would say nothing. A hub
+ * that was started before the program was upgraded says nothing of it.
+ */
+function fullLine(saturation: HubStatus['saturation'] = {}): string {
+  const full = Object.entries(saturation)
+    .map(([name, { most, limit }]) => ({ name, percent: Math.round((100 * most) / limit) }))
+    .filter(({ percent }) => percent >= nearlyFull)
+    .map(({ name, percent }) => `${name} (${percent} %)`)
+  return full.length === 0 ? '' : `Nearly full within the last hour: ${full.join(', ')}.\n`
+}
+
+const nearlyFull = 90
 
 const stoppedTable = ({ node, cache, collections, boot, certificates }: StoppedStatus): string =>
   paragraphs(

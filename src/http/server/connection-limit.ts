@@ -78,6 +78,7 @@ export class ConnectionLimit {
   /** By the socket that requests arrive on. */
   readonly #bySocket = new WeakMap<Socket, Connection>()
   #sequence = 0
+  #mostAtOnce = 0
   readonly #events: ActivityEvents = {
     proven: (connection, identity) => this.#proven(connection, identity),
     disproven: (connection) => this.#disproven(connection),
@@ -120,8 +121,20 @@ export class ConnectionLimit {
       onProven: () => undefined,
     }
     this.#all.set(name, entering)
+    this.#mostAtOnce = Math.max(this.#mostAtOnce, this.#all.size)
     this.#ranks.unproven.add(entering)
     socket.once('close', () => this.#remove(entering))
+  }
+
+  get open(): number {
+    return this.#all.size
+  }
+
+  /** The most that were open at a time since the last call. */
+  mostOpen(): number {
+    const most = this.#mostAtOnce
+    this.#mostAtOnce = this.#all.size
+    return most
   }
 
   #nextToClose(): Connection | undefined {

@@ -36,6 +36,7 @@ export interface ListenerOptions extends RequestHandling {
 }
 
 export interface Listener extends BoundServer {
+  readonly connections: Pick<ConnectionLimit, 'open' | 'mostOpen'>
   /**
    * Accepts no more connections and lets requests in flight finish for `graceMs`; then closes what
    * is still open.
@@ -213,5 +214,5 @@ async function listener(
     await over
   }
   let stopped: Promise<void> | undefined
-  return { ...bound, close: (graceMs) => (stopped ??= stop(graceMs)) }
+  return { ...bound, connections, close: (graceMs) => (stopped ??= stop(graceMs)) }
 }

@@ -19,6 +19,8 @@ export interface ReadinessCheck {
   readonly check: () => string | undefined
   /** Whether a failure makes the hub unready, or is only reported; absent: it does. */
   readonly isRequired?: () => boolean
+  /** For people: what to do where it fails; absent: the fault says it. */
+  readonly remedy?: () => string | undefined
 }
 
 /** The result of a readiness check. */
@@ -28,6 +30,8 @@ export interface CheckResult {
   readonly required: boolean
   /** What is wrong; absent: nothing. */
   readonly fault?: string
+  /** What to do about the fault. */
+  readonly remedy?: string
 }
 
 /** Takes a new bootstrap token at `/v1/token`, as yurthub does. */
@@ -205,9 +209,15 @@ interface ReadinessOptions {
 }
 
 export const checkResults = (checks: readonly ReadinessCheck[]): readonly CheckResult[] =>
-  checks.map(({ name, check, isRequired }) => {
+  checks.map(({ name, check, isRequired, remedy }) => {
     const fault = check()
-    return { name, required: isRequired?.() ?? true, ...(fault !== undefined && { fault }) }
+    const todo = fault === undefined ? undefined : remedy?.()
+    return {
+      name,
+      required: isRequired?.() ?? true,
+      ...(fault !== undefined && { fault }),
+      ...(todo !== undefined && { remedy: todo }),
+    }
   })
 
 const isPassed = ({ fault, required }: CheckResult): boolean => fault === undefined || !required

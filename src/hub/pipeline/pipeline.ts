@@ -17,9 +17,9 @@ import { withDeadline } from './deadline.ts'
 import { isShort, withInFlightLimit, type OnShed } from './in-flight.ts'
 import { MemoryBudget } from './memory.ts'
 import { SlowWatches } from './slow-watches.ts'
-import { priorityLevels, PriorityShares } from './priority-levels.ts'
+import { priorityLevels, type PriorityShares } from './priority-levels.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
-import type { OpenWatches } from './open-watches.ts'
+import type { OpenRequest } from './open-requests.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
@@ -30,7 +30,8 @@ interface PipelineParts {
   readonly metrics: HubMetrics
   readonly filtering: FilterParts
   readonly detectPropagation: DetectPropagation
-  readonly maxRequestsInFlight: number
+  /** Of all short requests. */
+  readonly seats: PriorityShares
   /** The memory that the process may use, about. */
   readonly memoryLimitBytes: number
   /** Aborts when the hub begins to stop. */
@@ -41,7 +42,7 @@ interface PipelineParts {
   readonly dispatch: DispatchParts
   readonly onUnexpected: OnUnexpected
   readonly onAnswer: OnAnswer
-  readonly watches: OpenWatches
+  readonly open: Set<OpenRequest>
   readonly refused: RefusedReads
   /** Absent: no traces are recorded. */
   readonly tracer: Tracer | undefined
@@ -51,7 +52,7 @@ interface PipelineParts {
 export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const refused = refusalTrace(parts.metrics, parts.onAnswer)
   const onShed = countingShed(parts.metrics)
-  const seats = new PriorityShares(() => parts.maxRequestsInFlight)
+  const { seats } = parts
   parts.metrics.onRead(() => showSeats(seats, parts.metrics))
   const memory = new MemoryBudget(parts.memoryLimitBytes, onShed)
   const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>

@@ -31,6 +31,7 @@ const limits: Readonly<Record<PriorityLevel, (total: number) => number>> = {
 export class PriorityShares {
   readonly #total: () => number
   readonly #taken: Record<PriorityLevel, number> = { unproven: 0, workload: 0, node: 0 }
+  #most = 0
 
   constructor(total: () => number) {
     this.#total = total
@@ -43,6 +44,17 @@ export class PriorityShares {
 
   taken(level: PriorityLevel): number {
     return this.#taken[level]
+  }
+
+  get allTaken(): number {
+    return this.#taken.unproven + this.#taken.workload + this.#taken.node
+  }
+
+  /** The most that was taken at a time since the last call. */
+  mostTaken(): number {
+    const most = this.#most
+    this.#most = this.allTaken
+    return most
   }
 
   /** Whether a level may take so much more. */
@@ -77,6 +89,7 @@ export class PriorityShares {
    */
   take(level: PriorityLevel, amount: number): void {
     this.#taken[level] += amount
+    this.#most = Math.max(this.#most, this.allTaken)
   }
 }
 

@@ -18,7 +18,7 @@ import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Tracer } from '../../tracing/span.ts'
 import type { Traffic, TrafficLabels } from '../../metrics/traffic.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
-import type { OpenWatches, WatchEntry } from './open-watches.ts'
+import type { OpenRequest } from './open-requests.ts'
 import { recordingSpans } from './request-span.ts'
 
 /** One answer, for logs: neither its query nor its headers, which may hold secrets. */
@@ -49,6 +49,8 @@ export interface AnswerDetail {
   readonly name?: string
   /** Bytes of the body that was sent to the client. */
   readonly sentBytes: number
+  /** Whether a client waits for its end: not for that of a watch, a log or an upgrade. */
+  readonly isShort: boolean
   readonly explanation?: Explanation
 }
 
@@ -56,7 +58,7 @@ export type OnAnswer = (line: AnswerLine, detail: AnswerDetail) => void
 
 interface TraceParts {
   readonly metrics: HubMetrics
-  readonly watches: OpenWatches
+  readonly open: Set<OpenRequest>
   readonly refused: Pick<RefusedReads, 'answered'>
   /** Absent: no traces are recorded. */
   readonly tracer: Tracer | undefined
@@ -64,8 +66,8 @@ interface TraceParts {
 }
 
 /**
- * Counts, times and traces each request by verb, resource, component and source, lists watches
- * while they are open, and notes reads that the hub refuses.
+ * Counts, times and traces each request by verb, resource, component and source, lists it while it
+ * is open, and notes reads that the hub refuses.
  */
 export function withTrace(parts: TraceParts) {
   return (below: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {
@@ -79,53 +81,53 @@ export function withTrace(parts: TraceParts) {
 }
 
 /** One request: in flight from the first, until it is over. */
-class TracedRequest {
-  readonly #exchange: Exchange
+class TracedRequest implements OpenRequest {
+  readonly exchange: Exchange
+  readonly since = now()
   readonly #parts: TraceParts
   readonly #began = elapsed()
   readonly #traffic: Traffic
-  readonly #watch: WatchEntry | undefined
   #reply: WireReply | undefined
   #code = 0
-  #sentBytes = 0
+  sentBytes = 0
 
   constructor(exchange: Exchange, parts: TraceParts) {
-    this.#exchange = exchange
+    this.exchange = exchange
     this.#parts = parts
     this.#traffic = parts.metrics.traffic(trafficLabels(exchange))
     if (exchange.info.isResource) this.#traffic.inFlight++
-    if (!isWatch(exchange.info)) return
-    parts.metrics.watches.add(1)
-    this.#watch = parts.watches.begin(exchange, now())
+    if (isWatch(exchange.info)) parts.metrics.watches.add(1)
+    parts.open.add(this)
+  }
+
+  get source(): OpenRequest['source'] {
+    return this.#reply?.from
   }
 
   /** Counts the answer, and what is sent of it. */
   answered(reply: WireReply): WireReply {
     this.#reply = reply
-    this.#watch?.answeredBy(reply.from)
-    this.#parts.refused.answered(this.#exchange, reply)
-    if (reply.kind === 'body') this.#sentBytes = reply.body.byteLength
+    this.#parts.refused.answered(this.exchange, reply)
+    if (reply.kind === 'body') this.sentBytes = reply.body.byteLength
     if (reply.kind !== 'upgrade') this.#count(reply.status, reply)
     else if (reply.finalStatus) void reply.finalStatus.then((code) => this.#count(code, reply))
     else this.#count(101, reply)
-    if (this.#exchange.signal.aborted) this.#note(reply)
+    if (this.exchange.signal.aborted) this.#note(reply)
     if (reply.kind !== 'bytes') return reply
-    const source = metered(reply.source, (bytes) => void (this.#sentBytes += bytes))
+    const source = metered(reply.source, (bytes) => void (this.sentBytes += bytes))
     return { ...reply, source }
   }
 
   /** The client has disconnected, or has its answer. */
   over(): void {
-    if (this.#exchange.info.isResource) this.#traffic.inFlight--
-    if (this.#watch) {
-      this.#parts.metrics.watches.add(-1)
-      this.#watch[Symbol.dispose]()
-    }
+    if (this.exchange.info.isResource) this.#traffic.inFlight--
+    if (isWatch(this.exchange.info)) this.#parts.metrics.watches.add(-1)
+    this.#parts.open.delete(this)
     if (this.#reply) this.#note(this.#reply)
   }
 
   #count(code: number, { from: source }: WireReply): void {
-    const { info, component } = this.#exchange
+    const { info, component } = this.exchange
     const resource = info.isResource ? info.gvr.resource : ''
     this.#code = code
     const labels = { verb: info.verb, resource, component, code: String(code), source }
@@ -133,19 +135,20 @@ class TracedRequest {
   }
 
   #note(reply: WireReply): void {
-    const { id, method, component, info, upgrade } = this.#exchange
+    const { id, method, component, info, upgrade } = this.exchange
     const { verb, path } = info
     const { from: source } = reply
     const ms = elapsed() - this.#began
-    if (!isLongRunning(info) && !upgrade)
-      this.#parts.metrics.requestDuration.observe({ verb, source }, ms / 1000)
+    const isShort = !isLongRunning(info) && !upgrade
+    if (isShort) this.#parts.metrics.requestDuration.observe({ verb, source }, ms / 1000)
     const resource = info.isResource ? qualifiedResource(info.gvr) : ''
     const why = whyOf(reply)
     const line = { id, method, path, verb, resource, component, code: this.#code, source, ms }
     this.#parts.onAnswer(why === undefined ? line : { ...line, why }, {
-      ...callerOf(this.#exchange),
+      ...callerOf(this.exchange),
       ...objectOf(info),
-      sentBytes: this.#sentBytes,
+      sentBytes: this.sentBytes,
+      isShort,
       ...explanationOf(reply),
     })
   }
@@ -164,6 +167,7 @@ export function refusalTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
     const detail = {
       caller: 'none',
       sentBytes: reply.body.byteLength,
+      isShort: false,
       ...explanationOf(reply),
     } as const
     onAbort(incoming.signal, () => onAnswer({ ...line, ms: elapsed() - began }, detail))
@@ -193,7 +197,7 @@ export function refusalLine(
 const explanationOf = ({ explanation }: WireReply): Pick<AnswerDetail, 'explanation'> =>
   explanation ? { explanation } : {}
 
-function callerOf(exchange: Exchange): Pick<AnswerDetail, 'caller' | 'account'> {
+export function callerOf(exchange: Exchange): Pick<AnswerDetail, 'caller' | 'account'> {
   if (!isProven(exchange)) return { caller: 'unproven' }
   const identity = exchange.claim?.identity() ?? exchange.identity
   if (identity === nodeIdentity) return { caller: 'node' }
@@ -203,7 +207,7 @@ function callerOf(exchange: Exchange): Pick<AnswerDetail, 'caller' | 'account'> 
   return { caller: 'service account', account: `system:serviceaccount:${namespace}:${name}` }
 }
 
-const objectOf = (info: RequestInfo): Pick<AnswerDetail, 'namespace' | 'name'> =>
+export const objectOf = (info: RequestInfo): Pick<AnswerDetail, 'namespace' | 'name'> =>
   info.isResource
     ? {
         ...(info.namespace !== undefined && { namespace: info.namespace }),

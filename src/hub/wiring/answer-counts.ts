@@ -24,17 +24,9 @@ export interface AnswerCount extends Answers {
 export const mostKinds = 256
 const mostPath = 120
 
-const minuteMs = 60_000
-const minutesShown = 60
-
-/**
- * Counts answers by component, request and source, and by the minute. A watch counts when it has
- * ended.
- */
+/** Counts answers by component, request and source. A watch counts when it has ended. */
 export class AnswerCounts {
   readonly #counts = new Map<string, Used>()
-  /** By minute since the epoch, in the order in which they were counted. */
-  readonly #minutes = new Map<number, Mutable<Answers>>()
   #uses = 0
 
   /** `at`: in milliseconds since the epoch. */
@@ -53,32 +45,14 @@ export class AnswerCounts {
     last.source = source
     last.code = code
     count.use = this.#uses++
-    countIn(count, line)
-    countIn(this.#minute(Math.floor(at / minuteMs)), line)
+    if (source === 'cloud' || source === 'cache' || source === 'hub') count[source] += 1
+    if (isRefusal(line)) count.refused += 1
   }
 
   #forgetOne(): void {
     let oldest: [key: string, count: Used] | undefined
     for (const each of this.#counts) if (!oldest || each[1].use < oldest[1].use) oldest = each
     if (oldest) this.#counts.delete(oldest[0])
-  }
-
-  #minute(minute: number): Mutable<Answers> {
-    const known = this.#minutes.get(minute)
-    if (known) return known
-    const [first] = this.#minutes.keys()
-    if (this.#minutes.size >= minutesShown && first !== undefined) this.#minutes.delete(first)
-    const begun = { ...none }
-    this.#minutes.set(minute, begun)
-    return begun
-  }
-
-  /** The last hour: a number for each minute, the present one last. */
-  minutes(at: number): Readonly<Record<keyof Answers, readonly number[]>> {
-    const first = Math.floor(at / minuteMs) - minutesShown + 1
-    const of = (name: keyof Answers): readonly number[] =>
-      Array.from({ length: minutesShown }, (_, i) => this.#minutes.get(first + i)?.[name] ?? 0)
-    return { cloud: of('cloud'), cache: of('cache'), hub: of('hub'), refused: of('refused') }
   }
 
   /** The one answered last first. */
@@ -97,19 +71,12 @@ interface Used extends Mutable<Omit<AnswerCount, 'last'>> {
   use: number
 }
 
-function countIn(
-  answers: Mutable<Answers>,
-  { source, verb, code }: Pick<AnswerLine, 'source' | 'verb' | 'code'>,
-): void {
-  if (source === 'cloud' || source === 'cache' || source === 'hub') answers[source] += 1
-  if (code >= 400 && !isExpected(verb, code)) answers.refused += 1
-}
-
 /**
- * A read of what does not exist, a conflict, and a watch that begins too far back belong to how
- * clients work: a kubelet reads its lease before it creates it.
+ * Whether a client does not expect to be answered so. A read of what does not exist, a conflict,
+ * and a watch that begins too far back belong to how clients work: a kubelet reads its lease before
+ * it creates it.
  */
-const isExpected = (verb: string, code: number): boolean =>
-  code === 409 || code === 410 || (code === 404 && isRead({ verb }))
+export const isRefusal = ({ verb, code }: Pick<AnswerLine, 'verb' | 'code'>): boolean =>
+  code >= 400 && code !== 409 && code !== 410 && !(code === 404 && isRead({ verb }))
 
 const none: Answers = { cloud: 0, cache: 0, hub: 0, refused: 0 }

@@ -111,4 +111,6 @@ export const certificateCheck = (
     return [fault, why].filter((each) => each !== undefined).join('; ') || undefined
   },
   isRequired: () => cloud.refusal !== undefined || connections.credentials.awaited === true,
+  remedy: () =>
+    'compare the clock (date) and the CA of the cluster: nodehub inspect certificates has every file; where a certificate is requested, approve it (kubectl get csr)',
 })

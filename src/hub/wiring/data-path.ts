@@ -28,7 +28,8 @@ import {
 } from '../pipeline/dispatch.ts'
 import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { trafficLabels, type OnAnswer } from '../pipeline/trace.ts'
-import type { OpenWatches } from '../pipeline/open-watches.ts'
+import type { OpenRequest } from '../pipeline/open-requests.ts'
+import type { PriorityShares } from '../pipeline/priority-levels.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { withCompression } from '../upstream/compression.ts'
@@ -233,7 +234,8 @@ interface ClientPathParts {
   readonly metrics: HubMetrics
   readonly log: Logger
   readonly onAnswer: OnAnswer
-  readonly watches: OpenWatches
+  readonly open: Set<OpenRequest>
+  readonly seats: PriorityShares
   readonly refused: RefusedReads
   readonly tracer: Tracer | undefined
 }
@@ -264,9 +266,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       hooks: filterChangeHooks(log),
     },
     detectPropagation: parts.detectPropagation,
-    get maxRequestsInFlight() {
-      return live().maxRequestsInFlight
-    },
+    seats: parts.seats,
     memoryLimitBytes: memoryLimit(config),
     stopping: parts.stopping,
     ownHosts: ownHosts(config),
@@ -274,7 +274,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     dispatch: path.dispatch,
     onUnexpected: logUnexpected(log),
     onAnswer: parts.onAnswer,
-    watches: parts.watches,
+    open: parts.open,
     refused: parts.refused,
     tracer: parts.tracer,
   })

@@ -3,16 +3,19 @@ import type { Logger } from 'pino'
 import { now } from '../../base/clock.ts'
 import { joinHostPort } from '../../base/listening-sockets.ts'
 import type { Connections } from '../../http/client/connections.ts'
-import type { StartConfig } from '../../config/hub-config.ts'
+import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
+import type { Listener } from '../../http/server/listener.ts'
 import type { CheckResult } from '../../http/server/ops.ts'
+import type { PriorityShares } from '../pipeline/priority-levels.ts'
 import type { LogStore } from '../store/log/log-store.ts'
 import { bytesOnDisk } from '../store/log/open.ts'
 import { memoryLimit } from './memory.ts'
 import type { Health } from './health.ts'
-import type { OpenSocket, ProxyParts } from './proxies.ts'
+import type { Gauge, LastHour } from './last-hour.ts'
+import { maxConnections, type OpenSocket, type ProxyParts } from './proxies.ts'
 
 /** The parts whose state is measured when metrics are read. */
 interface GaugeSources {
@@ -39,6 +42,41 @@ export function gaugesOnRead(metrics: HubMetrics, measured: GaugeSources): void 
     metrics.storeBytes.set(bytesOnDisk(config.cachePath))
     metrics.yurthubErrorKeys.set(store.missedCollections)
     metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
+  })
+}
+
+interface LoadSources extends Pick<GaugeSources, 'config' | 'cloud'> {
+  readonly live: () => LiveConfig
+  readonly seats: PriorityShares
+  readonly proxies: Readonly<Record<'plain' | 'secure', Pick<Listener, 'connections'>>>
+}
+
+/** Takes samples of the link and of what may become full, until disposed. */
+export function measureLoad(
+  hour: LastHour,
+  { config, live, cloud, seats, proxies }: LoadSources,
+): Disposable {
+  const connectionsOf = ({ connections }: Pick<Listener, 'connections'>): Gauge => ({
+    current: () => connections.open,
+    most: () => connections.mostOpen(),
+    limit: () => maxConnections,
+  })
+  return hour.measure({
+    online: () => cloud.online,
+    gauges: {
+      seats: {
+        current: () => seats.allTaken,
+        most: () => seats.mostTaken(),
+        limit: () => live().maxRequestsInFlight,
+      },
+      connections: connectionsOf(proxies.plain),
+      secureConnections: connectionsOf(proxies.secure),
+      memory: { current: () => process.memoryUsage.rss(), limit: () => memoryLimit(config) },
+      cache: {
+        current: () => bytesOnDisk(config.cachePath),
+        limit: () => config.cacheMaxBytes,
+      },
+    },
   })
 }
 

@@ -73,10 +73,15 @@ export class Health {
           if (this.#storeFailure !== undefined) return `${this.#storeFailure} (in ${cachePath})`
           return store.isInPlace() ? undefined : misplaced
         },
+        remedy: () =>
+          this.#storeFailure === undefined
+            ? undefined
+            : `df -h and df -i ${cachePath}, and dmesg: delete nothing in it; the hub goes on by itself`,
       },
       {
         name: 'shutdown',
         check: () => (stopping.aborted ? 'the hub is stopping' : undefined),
+        remedy: () => 'journalctl -u nodehub says why, unless its supervisor starts it again',
       },
     ]
   }

@@ -69,3 +69,13 @@ void t.test('the share of a request moves to its caller’s level once that is p
     [0, 0, 0],
   )
 })
+
+void t.test('the most that was taken at a time is read once', async (t) => {
+  const shares = new PriorityShares(() => 100)
+  shares.take('node', 3)
+  shares.take('workload', 2)
+  shares.take('node', -3)
+  t.equal(shares.allTaken, 2)
+  t.equal(shares.mostTaken(), 5)
+  t.equal(shares.mostTaken(), 2, 'of what was taken since')
+})

@@ -56,27 +56,6 @@ void t.test('what clients expect to be answered counts as no refusal', async (t)
   for (const [verb, code] of refusals) t.equal(answered(verb, code), 1, `${verb} ${code}`)
 })
 
-void t.test('answers are counted by the minute, for an hour', async (t) => {
-  const counts = new AnswerCounts()
-  const began = Date.parse('2026-11-21T12:00:30Z')
-  const minute = 60_000
-  counts.add(line('pods', 'cloud'), began)
-  counts.add(line('pods', 'cloud'), began + minute)
-  counts.add(line('pods', 'cache'), began + minute)
-  counts.add(line('pods', 'hub', 503), began + 3 * minute)
-  const before = Array.from({ length: 56 }, () => 0)
-  t.strictSame(counts.minutes(began + 3 * minute), {
-    cloud: [...before, 1, 1, 0, 0],
-    cache: [...before, 0, 1, 0, 0],
-    hub: [...before, 0, 0, 0, 1],
-    refused: [...before, 0, 0, 0, 1],
-  })
-  t.strictSame(new Set(counts.minutes(began + 70 * minute).cloud), new Set([0]))
-  // The clock was set back.
-  counts.add(line('pods', 'hub'), began - 500 * minute)
-  t.equal(counts.minutes(began - 500 * minute).hub.at(-1), 1)
-})
-
 void t.test('the least recently used count is forgotten first', async (t) => {
   const counts = new AnswerCounts()
   counts.add(line('first', 'cloud'), 0)

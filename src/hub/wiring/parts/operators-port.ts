@@ -8,13 +8,14 @@ import type { HubMetrics } from '../../../metrics/metrics.ts'
 import type { Cacher } from '../../cache/cacher/cacher.ts'
 import { isRoot } from '../../identity/caller.ts'
 import { mayInspect } from '../../identity/inspectors.ts'
-import type { OpenWatches } from '../../pipeline/open-watches.ts'
+import type { OpenRequest } from '../../pipeline/open-requests.ts'
 import { refusalLine } from '../../pipeline/trace.ts'
 import type { StatusOverlays } from '../../answers/status-overlays.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { AnswerLog } from '../answer-log.ts'
 import type { Boot } from '../boot.ts'
 import { inspectToken } from '../inspect-token.ts'
+import type { LastHour } from '../last-hour.ts'
 import { listenAddresses } from '../listen-addresses.ts'
 import { logFailure } from '../log-failure.ts'
 import { ownHosts } from '../names.ts'
@@ -40,7 +41,8 @@ interface Dependencies {
   readonly answers: AnswerLog
   readonly counts: AnswerCounts
   readonly requests: RecentRequests
-  readonly watches: OpenWatches
+  readonly hour: LastHour
+  readonly open: ReadonlySet<OpenRequest>
   readonly checks: readonly ReadinessCheck[]
   readonly verboseLines: () => readonly string[]
   readonly settings: (() => SettingsReport) | undefined
@@ -51,7 +53,7 @@ interface Dependencies {
 
 /** Listens for probes, scrapers and `nodehub inspect`, and serves the status page. */
 export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
-  const { config, boot, counts, watches, checks, verboseLines, settings, metrics, log } = parts
+  const { config, boot, counts, hour, open, checks, verboseLines, settings, metrics, log } = parts
   const { store } = parts.cache
   const { cloud, connections, serving, obtained } = parts.cloud
   const { filters, hostNetwork } = parts.filters
@@ -67,7 +69,8 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
     store,
     cachers: parts.cachers,
     answers: counts,
-    watches,
+    hour,
+    open,
     boot,
     hostNetwork,
     filters,
@@ -95,7 +98,7 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
         reports: contentReports({
           store,
           overlays: parts.overlays,
-          running: { filters, answers: counts, watches },
+          running: { filters, answers: counts, open },
           hostNetwork,
         }),
         authorize: ({ peer }) => isRoot(peer, owners),

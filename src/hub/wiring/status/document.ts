@@ -1,11 +1,13 @@
 import type { BootVerdict, PodVerdict } from '../../boot/verdict.ts'
 import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
 import type { CheckResult } from '../../../http/server/ops.ts'
-import type { WatchGroup } from '../../pipeline/open-watches.ts'
+import type { WatchGroup } from '../../pipeline/open-requests.ts'
 import type { Availability } from '../../upstream/balance.ts'
 import type { HealthStatus } from '../../upstream/health-status.ts'
-import type { AnswerCount, Answers } from '../answer-counts.ts'
+import type { AnswerCount } from '../answer-counts.ts'
 import type { FilterStatus } from '../enabled-filters.ts'
+import type { LastHour, Minutes } from '../last-hour.ts'
+import type { RequestEntry } from '../request-entry.ts'
 import type { CertificateStatus } from './certificates.ts'
 
 /** The first items of a list, and how many more there are. */
@@ -74,6 +76,16 @@ export interface WatchStatus extends Omit<WatchGroup, 'since'> {
   readonly since: string
 }
 
+/** A request without its end: as a `RequestEntry`, with what is known so far. */
+export interface UnderWayStatus extends Pick<
+  RequestEntry,
+  'component' | 'caller' | 'account' | 'verb' | 'resource' | 'namespace' | 'name' | 'path' | 'bytes'
+> {
+  readonly since: string
+  /** Absent: no answer has begun. */
+  readonly source?: string
+}
+
 export interface LogLine {
   readonly at: string
   readonly level: string
@@ -100,8 +112,9 @@ export interface HubStatus {
   readonly upstreams: readonly UpstreamStatus[]
   /** Those of the kubelet first, those of people's programs last, and the latest first of each. */
   readonly served: Part<ServedStatus>
-  /** The answers of the last hour: a number for each minute, the present one last. */
-  readonly lastHour: Readonly<Record<keyof Answers, readonly number[]>>
+  readonly lastHour: Minutes
+  /** How full the hub is: `connections` are of the port without TLS, memory and cache in bytes. */
+  readonly saturation: ReturnType<LastHour['saturation']>
   /** `null` where the store cannot be read. */
   readonly collections: Part<CollectionStatus> | null
   /** In bytes, on the disk. */
@@ -110,6 +123,8 @@ export interface HubStatus {
   readonly memory: { readonly bytes: number; readonly limit: number }
   /** In the order of `served`. */
   readonly watches: Part<WatchStatus>
+  /** Requests of clients but for watches, the oldest first. */
+  readonly underWay: Part<UnderWayStatus>
   /** `null` where there is no verdict yet. */
   readonly boot:
     | (Omit<BootVerdict, 'pods'> & {

@@ -16,7 +16,7 @@ import { mergedRecord } from '../../answers/merged-records.ts'
 import { jsonOf } from '../../answers/on-site-reads.ts'
 import type { StatusOverlays } from '../../answers/status-overlays.ts'
 import type { FilterDecision } from '../../filter/decisions.ts'
-import type { OpenWatches } from '../../pipeline/open-watches.ts'
+import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { representationText } from '../../../api/request/representation.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
@@ -65,7 +65,7 @@ export interface ObjectReportParts {
   readonly running?: {
     readonly filters: Pick<EnabledFilters, 'decisionsOn' | 'statuses'>
     readonly answers: AnswerCounts
-    readonly watches: OpenWatches
+    readonly open: Iterable<OpenRequest>
   }
 }
 
@@ -196,7 +196,7 @@ const storedStates = (
 /** The components that have read the resource, and those for which a filter acts on it. */
 function componentsOf(
   resource: string,
-  { filters, answers, watches }: RunningParts,
+  { filters, answers, open }: RunningParts,
 ): readonly string[] {
   const names = new Set([
     ...filters
@@ -204,7 +204,7 @@ function componentsOf(
       .flatMap(({ rules }) => rules)
       .filter(({ resources }) => resources.includes(resource))
       .flatMap(({ components }) => components),
-    ...watches.groups().flatMap((each) => (each.resource === resource ? [each.component] : [])),
+    ...watchGroups(open).flatMap((each) => (each.resource === resource ? [each.component] : [])),
     ...answers.all().flatMap((each) => (each.what === resource ? [each.component] : [])),
   ])
   return [...names].slice(0, mostComponents).toSorted()

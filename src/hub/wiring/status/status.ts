@@ -11,7 +11,7 @@ import type { BootVerdict } from '../../boot/verdict.ts'
 import type { Cacher } from '../../cache/cacher/cacher.ts'
 import { collectionId } from '../../cache/collection-id.ts'
 import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
-import type { OpenWatches } from '../../pipeline/open-watches.ts'
+import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { isForPerson } from '../../answers/staleness.ts'
 import { bytesOnDisk } from '../../store/log/open.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
@@ -19,6 +19,7 @@ import type { Cloud } from '../../upstream/cloud.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
+import type { LastHour } from '../last-hour.ts'
 import { memoryLimit } from '../memory.ts'
 import { certificateStatuses, type RenewalFaults } from './certificates.ts'
 import { collectionStatuses, shortened } from './collections.ts'
@@ -30,6 +31,7 @@ import type {
   UpstreamStatus,
   WatchStatus,
 } from './document.ts'
+import { underWayStatus } from './under-way.ts'
 
 interface StatusParts {
   readonly config: StartConfig
@@ -41,7 +43,8 @@ interface StatusParts {
   /** All cachers. */
   readonly cachers: () => readonly Cacher[]
   readonly answers: AnswerCounts
-  readonly watches: OpenWatches
+  readonly hour: LastHour
+  readonly open: ReadonlySet<OpenRequest>
   readonly boot: { readonly lastVerdict: BootVerdict | undefined }
   readonly hostNetwork: { report(): Promise<HostNetworkReport> }
   readonly filters: Pick<EnabledFilters, 'statuses'>
@@ -59,7 +62,7 @@ const networkMs = 10_000
 
 /** Composes the status document of a hub, in time slices; does nothing until it is called. */
 export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
-  const { config, cloud, connections, serving, store, cachers, answers, watches } = parts
+  const { config, cloud, connections, serving, store, cachers, answers, hour, open } = parts
   const startedAt = time(now())
   const network = new Throttled(() => parts.hostNetwork.report(), networkMs)
   return async () => {
@@ -79,18 +82,20 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
         ...count,
         last: { ...last, at: time(last.at) },
       })),
-      lastHour: answers.minutes(now()),
+      lastHour: hour.minutes(now()),
+      saturation: hour.saturation(now()),
       collections: collectionStatuses(store.overview(mostItems), ({ key }) =>
         cacherOf.get(collectionId(key)),
       ),
       cache: { bytes: bytesOnDisk(config.cachePath), limit: config.cacheMaxBytes },
       memory: { bytes: process.memoryUsage.rss(), limit: memoryLimit(config) },
-      watches: first(byComponent(watches.groups()), (group): WatchStatus => ({
+      watches: first(byComponent(watchGroups(open)), (group): WatchStatus => ({
         ...group,
         labelSelector: shortened(group.labelSelector),
         fieldSelector: shortened(group.fieldSelector),
         since: time(group.since),
       })),
+      underWay: underWayStatus(open),
       boot: bootStatus(parts.boot.lastVerdict),
       filters: parts.filters.statuses(),
       hostNetwork: {

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../../src/api/kube/json.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../../../src/api/kube/node-pool.ts'
 import type { HubStatus } from '../../../../src/hub/wiring/status/document.ts'
 import { mostItems } from '../../../../src/hub/wiring/status/status.ts'
+import { mostUnderWay } from '../../../../src/hub/wiring/status/under-way.ts'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../../../kit/bootable.ts'
 import { configMaps, nodeName, nodes, pods, podsOfNode, secrets } from '../../../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer, type TestHub } from '../../../kit/hub.ts'
@@ -194,6 +195,42 @@ void t.test('no secret is in it', async (t) => {
     inspectToken,
   ]
   for (const secret of planted) t.notOk(text.includes(secret), secret)
+})
+
+void t.test('it shows what is under way, and how much of its limits is used', async (t) => {
+  const { cloud, hub } = await startNode(t)
+  const path = '/api/v1/namespaces/default/secrets/password'
+  const { resourceVersion } = await hub.as('kubelet').list(podsOfNode)
+  await hub.as('kubelet').watch(podsOfNode, { resourceVersion })
+  using frozen = cloud.sandbox.faults.freeze((request) => request.path === path)
+  const asked = Array.from({ length: mostUnderWay + 2 }, () => hub.as('coredns').get(path))
+  const busy = await statusUntil(hub, ({ underWay }) => underWay.omitted === 2)
+  t.match(busy.underWay.items[0], {
+    component: 'coredns',
+    caller: 'node',
+    verb: 'get',
+    resource: 'secrets',
+    namespace: 'default',
+    name: 'password',
+    since: /^20\d\d-/,
+    bytes: 0,
+  })
+  t.equal(busy.underWay.items.length, mostUnderWay, 'the watch is not among them')
+  t.match(busy.saturation, {
+    seats: { current: mostUnderWay + 2, limit: 250 },
+    secureConnections: { limit: 4096 },
+    memory: { limit: busy.memory.limit },
+    cache: { current: busy.cache.bytes, limit: busy.cache.limit },
+  })
+  t.ok((busy.saturation.connections?.current ?? 0) > mostUnderWay)
+  frozen[Symbol.dispose]()
+  await Promise.all(asked)
+  const { saturation } = await statusUntil(hub, ({ underWay }) => underWay.items.length === 0)
+  t.equal(saturation.seats?.current, 0)
+  await cloud.unplug()
+  await hub.offline()
+  const { lastHour } = await statusUntil(hub, ({ link }) => link.online === false)
+  t.match(lastHour, { online: { 59: false }, p99Ms: { 59: Number }, memoryBytes: { 59: Number } })
 })
 
 void t.test('its lists are bounded, with the number of those omitted', async (t) => {
