@@ -72,7 +72,7 @@ void t.test('Tables match the API server’s', { skip, timeout: 600_000 }, async
     const offline = session('offline')
     await until('the hub to be offline', async () => {
       const { stderr } = await offline.run(['get', 'configmaps'])
-      return stderr.includes('recorded for the node')
+      return stderr.includes('components of this node have read it')
     })
     for (const { name } of resources) {
       const { stdout, stderr } = await offline.run(['get', name, '-A', '-o', 'wide'])

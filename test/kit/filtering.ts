@@ -10,6 +10,6 @@ export const filteringOf = (filters: FilterChains): FilterParts => ({
   ensureInputs: () => undefined,
   filters,
   shown: new ShownStates(),
-  store: { get: () => undefined },
+  store: { get: () => undefined, copyOf: (key) => key },
   hooks: { onDifference: () => undefined, onExpired: () => undefined },
 })

@@ -150,22 +150,30 @@ for (const restarts of [false, true]) {
   )
 }
 
-void t.test('a token that is withdrawn ends its watch, and no other', async (t) => {
+void t.test('a token that is withdrawn ends the watches that run with it', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
   const [kept, withdrawn] = ['kept', 'withdrawn'].map((name) => cloud.sandbox.token(name))
-  const staying = await informer(hub.as('coredns', { token: kept ?? '' }))
-  const going = await informer(hub.as('coredns', { token: withdrawn ?? '' }))
+  const clients = [withdrawn, kept].map((token) => hub.as('coredns', { token: token ?? '' }))
+  const watches = []
+  for (const client of clients) watches.push(await informer(client))
+  const resourceVersion = cloud.sandbox.version
   await cloud.unplug()
   await hub.offline()
   cloud.sandbox.revoke(withdrawn ?? '')
   add(cloud, 'a')
   await cloud.plug()
-  t.strictSame(await going.rest(), [], 'it is sent nothing')
-  t.equal(await going.over, 'ended')
-  t.equal(await hub.metric(ended('over')), 1)
-  t.match(await staying.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
+  for (const watch of watches) {
+    t.strictSame(await watch.rest(), [], 'it is sent nothing')
+    t.equal(await watch.over, 'ended')
+  }
+  t.equal(await hub.metric(ended('over')), 2)
+  const [going, staying] = await Promise.all(
+    clients.map((client) => client.watch(path, { resourceVersion })),
+  )
+  t.equal(going?.status, 401)
+  t.match(await staying?.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
 })
 
 void t.test('a WatchList that is cut goes on after its initial events', async (t) => {

@@ -63,10 +63,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
         t.equal((await write(kubelet, body)).status, 201)
       const all = await kubectl.get(events)
       t.strictSame(namesIn(all), ['a.1', 'b.1'])
-      t.match(
-        all.headers['warning'],
-        /recorded for the node; 2 written here, and not in the cluster/,
-      )
+      t.match(all.headers['warning'], /have read it; 2 written here, and not in the cluster/)
       const [first] = listAt(objectOf(all), 'items')
       t.equal(valueAt(first, 'count'), 2, 'a repetition takes the place of the first')
       // As `kubectl describe pod` asks.
@@ -143,7 +140,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const all = await kubectl.get(events)
       t.strictSame(namesIn(all), ['a.1', 'b.1'])
       t.equal(valueAt(listAt(objectOf(all), 'items')[0], 'count'), 7, 'the last answer counts')
-      t.match(warningOf(all), /since \d.*recorded for the node; .*the cluster may have more"$/)
+      t.match(warningOf(all), /since \d.*have read it; the cluster may have more"$/)
       const ofPod = new URLSearchParams({ fieldSelector: 'involvedObject.name=b' })
       t.strictSame(namesIn(await kubectl.get(`${events}?${ofPod}`)), ['b.1'])
       const table = await kubectl.withOptions({ accept: tableAccept }).get('/api/v1/events')
@@ -193,7 +190,7 @@ for (const [form, accept] of [
         shown.map((each) => textAt(each, 'metadata', 'name')),
         ['repeated.1', 'seen.1', 'sent.1', 'written.1'],
       )
-      t.match(warningOf(answer), /recorded for the node; 1 written here, and not in the cluster"$/)
+      t.match(warningOf(answer), /have read it; 1 written here, and not in the cluster"$/)
       t.match(objectOf(await client.get(`${events}/repeated.1`)), { count: 2 })
       if (form === 'objects') t.equal((await kubectl.get(`${events}/deleted.1`)).status, 404)
     },

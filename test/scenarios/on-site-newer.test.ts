@@ -66,7 +66,7 @@ for (const [form, accept] of [
       textAt(objectOf(before), 'metadata', 'resourceVersion'),
       'from which a watch misses nothing',
     )
-    t.match(warningOf(offline), /; as recorded for the node"$/)
+    t.match(warningOf(offline), /; as components of this node have read it"$/)
   })
 
   void t.test(`one of ${form} is the newest that is recorded`, { skip }, async (t) => {
@@ -87,7 +87,7 @@ for (const [form, accept] of [
 
     const offline = await kubectl.get(podA)
     t.match(offline.body.toString(), /"Running"/)
-    t.match(warningOf(offline), /; as recorded for the node"$/)
+    t.match(warningOf(offline), /; as components of this node have read it"$/)
     t.equal(
       (await kubectl.get('/api/v1/namespaces/default/services/s')).status,
       404,
@@ -147,7 +147,7 @@ for (const [form, accept] of [
     )
     const offline = await kubectl.get(allPods)
     t.strictSame(phases(offline).map(nameIn), ['elsewhere', 'followed', 'relabelled', 'stays'])
-    t.match(warningOf(offline), /; as recorded for the node"$/)
+    t.match(warningOf(offline), /; as components of this node have read it"$/)
     t.equal((await kubectl.get('/api/v1/namespaces/default/pods/deleted')).status, 404)
   })
 
@@ -162,7 +162,7 @@ for (const [form, accept] of [
     await goOffline(cloud, hub)
     const after = [await kubectl.get(allPods), await kubectl.get(podA)]
     t.strictSame(after.map(objectOf), before.map(objectOf))
-    for (const each of after) t.notMatch(warningOf(each), /as recorded for/)
+    for (const each of after) t.notMatch(warningOf(each), /have read it/)
     t.ok(valueAt(objectOf(after[0] as Answer), 'metadata', 'resourceVersion'))
   })
 }

@@ -54,7 +54,10 @@ void t.test(
       valueAt(objectOf(table), 'columnDefinitions'),
     )
     t.equal(textAt(objectOf(offline), 'metadata', 'resourceVersion'), resourceVersion)
-    t.match(warningOf(offline), /; as recorded for the node; .* the cluster may have more"$/)
+    t.match(
+      warningOf(offline),
+      /; as components of this node have read it; the cluster may have more"$/,
+    )
     t.match(offline.headers.age, /^[0-9]+$/)
 
     t.strictSame(cellsOf(await kubectl.get(`${podsOfDefault}/a`)), cellsOf(single))
@@ -213,7 +216,7 @@ void t.test(
       cellsOf(answer).map((cells) => listAt(cells).slice(0, 3)),
       [['s', 'Opaque', 0]],
     )
-    t.match(warningOf(answer), /; as recorded for service account default\/agent"$/)
+    t.match(warningOf(answer), /; as components of this node have read it"$/)
   },
 )
 

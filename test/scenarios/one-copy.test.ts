@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
@@ -578,3 +578,52 @@ void t.test(
     t.equal((await other.watch(`${allServices}?allowWatchBookmarks=true`, initial)).status, 403)
   },
 )
+
+void t.test('what was given to one caller is no answer to another, nor a part of it', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
+  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
+  await hub.online()
+  const [robot, other] = accounts(cloud, hub, 'robot', 'other')
+  if (!robot || !other) throw new Error('nobody')
+  await other.get('/version')
+  const all = '/api/v1/configmaps'
+  const { resourceVersion } = await robot.list(all)
+  const watch = await other.watch(all, { resourceVersion })
+  t.match(await watch.next(), { type: 'ERROR', object: { code: 410 } }, 'it has to list')
+  const ofDefault = '/api/v1/namespaces/default/configmaps'
+  const reads = [
+    all,
+    ofDefault,
+    `${ofDefault}/a`,
+    `${all}?labelSelector=%21app`,
+    `${ofDefault}?fieldSelector=metadata.name%3Da`,
+    `${all}?resourceVersion=0`,
+  ]
+  await goOffline(cloud, hub)
+  for (const path of reads) {
+    t.equal((await robot.get(path)).status, 200, path)
+    t.equal((await other.get(path)).status, 503, path)
+  }
+  t.equal((await other.watch(all, { resourceVersion })).status, 503)
+  const withState = { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' }
+  t.equal((await other.watch(`${all}?allowWatchBookmarks=true`, withState)).status, 503)
+})
+
+void t.test('the kubelet and a caller that read one object share one copy of it', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
+  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
+  await hub.online()
+  const [robot] = accounts(cloud, hub, 'robot')
+  if (!robot) throw new Error('nobody')
+  const path = '/api/v1/namespaces/default/configmaps/a'
+  const kubelet = hub.as('kubelet')
+  for (const client of [kubelet, robot]) t.equal((await client.get(path)).status, 200)
+  cloud.touch(configMaps, 'a', 'default')
+  const { version } = cloud.sandbox
+  await robot.get(path)
+  await goOffline(cloud, hub)
+  const answer = objectOf(await kubelet.get(path))
+  t.equal(at(answer, 'metadata', 'resourceVersion'), version, 'in the newest state of both')
+})

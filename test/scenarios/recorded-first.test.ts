@@ -37,9 +37,8 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   withdraw: (holders, what) => store.withdraw(holders, what),
   names: (audience, gvr) => store.names(audience, gvr),
   partitions: (gvr, reader) => store.partitions(gvr, reader),
-  ownerOf: (identity, gvr) => store.ownerOf(identity, gvr),
+  copyOf: (key) => store.copyOf(key),
   isWithdrawnSince: (asOf, identity) => store.isWithdrawnSince(asOf, identity),
-  grant: (holder, to) => store.grant(holder, to),
   withdrawals: store.withdrawals,
   collections: (audience, gvr, namespace) => store.collections(audience, gvr, namespace),
   put: async (key, gvk, object) => {

@@ -1,3 +1,5 @@
+import type { GVR } from './gvk.ts'
+
 /** The API groups that the kube-apiserver itself serves, out of its own etcd. */
 export const builtInGroups: ReadonlySet<string> = new Set([
   '',
@@ -24,3 +26,10 @@ export const builtInGroups: ReadonlySet<string> = new Set([
   'storage.k8s.io',
   'storagemigration.k8s.io',
 ])
+
+/**
+ * Whether the kube-apiserver gives the resource's objects to all callers alike. Other API servers
+ * need not; and what answers a caller's own question is stored under a resource with a slash.
+ */
+export const isAlikeForAll = ({ group, resource }: GVR): boolean =>
+  builtInGroups.has(group) && !resource.includes('/')

@@ -3,18 +3,18 @@ declare const brand: unique symbol
 /**
  * The identity of a caller, part of every key of the store. `node`: the hub's own certificate
  * authenticates it. `account:...`: a service account, with any of its tokens. `token:<keyed hash>`:
- * the holder of one bearer token whose account, if it names one, is unconfirmed. `shared`: the hub
- * only.
+ * the holder of one bearer token whose account, if it names one, is unconfirmed. `hub`: the hub
+ * itself.
  */
 export type Identity = string & { readonly [brand]: 'Identity' }
 
 export const nodeIdentity = 'node' as Identity
 
-/**
- * The hub's identity for collections that it shares among callers who may read all of them. Its
- * requests are sent with the node's credentials.
- */
-export const sharedIdentity = 'shared' as Identity
+/** The hub, for what it reads for itself. Its requests are sent with the node's credentials. */
+export const hubIdentity = 'hub' as Identity
+
+/** No caller's: in a key of the store the whole of what is kept once for all callers. */
+export const everyone = '' as Identity
 
 /** A caller without a proven identity. Records for it are never read. */
 export const unprovenIdentity = 'unproven' as Identity

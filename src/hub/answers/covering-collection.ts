@@ -11,7 +11,7 @@ import {
 } from '../../api/kube/resource-version.ts'
 import { namesObjects, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { collectionKey } from './keys.ts'
+import { collectionKey, memberKey } from './keys.ts'
 import type { CollectionKey, StoredCollection, ObjectStore, StoredList } from '../store/store.ts'
 
 /** The stored collection that answers a list or watch: the requested one, or a wider one. */
@@ -92,15 +92,16 @@ export function storedList(
 
 /** The newest version of the stored collections that would hold the requested object. */
 export const newestCoveringVersion = (
-  { representations, identity }: Exchange,
-  { gvr, namespace, name = '' }: ResourceRequest,
+  exchange: Exchange,
+  info: ResourceRequest,
   store: ObjectStore,
 ): ResourceVersion | undefined => {
+  const { gvr, namespace, name = '' } = info
   const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
-  const owner = store.ownerOf(identity, gvr)
-  const all = representations.flatMap(({ key: representation }) =>
-    store.collections({ identity: owner, representation }, gvr, namespace),
-  )
+  const all = exchange.representations.flatMap((representation) => {
+    const { partition } = store.copyOf(memberKey(exchange, info, representation))
+    return store.collections(partition, gvr, namespace)
+  })
   const covering = all.filter(({ key }) => covers(key, named))
   return newestVersion(covering.map(({ resourceVersion }) => resourceVersion))
 }

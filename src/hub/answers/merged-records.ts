@@ -11,7 +11,7 @@ import {
   resourceVersion,
 } from '../../api/kube/resource-version.ts'
 import { covers, selectorOfName } from '../../api/kube/selectors.ts'
-import { nodeIdentity, sharedIdentity, type Identity } from '../../api/request/identity.ts'
+import { hubIdentity, nodeIdentity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import type {
   CollectionKey,
@@ -64,13 +64,11 @@ export interface MergedRecords {
    * The newest collection that holds all that the query selects; absent: there may be more objects.
    */
   readonly covering?: StoredCollection
-  /** The callers whose records these are. */
-  readonly identities: readonly Identity[]
   /**
    * Of the objects that were known, by `namespacedName`, those that a later record shows to be
-   * deleted or not to be selected any more; with the caller whose record that is.
+   * deleted or not to be selected any more.
    */
-  readonly contradicted: ReadonlyMap<string, Identity>
+  readonly contradicted: ReadonlySet<string>
 }
 
 const encodings = new Map(
@@ -83,9 +81,8 @@ type ObjectName = Pick<ObjectKey, 'namespace' | 'name'>
 type ObjectPartition = StoredPartition & { readonly encoding: Encoding }
 
 function objectPartitions({ store, reach }: RecordSource, gvr: GVR): ObjectPartition[] {
-  // What is not kept for all callers the hub reads for itself, with the node's credentials.
-  const isOwn = store.ownerOf(nodeIdentity, gvr) === nodeIdentity
-  const readers = isOwn ? [nodeIdentity, sharedIdentity] : [nodeIdentity]
+  // The hub reads for itself with the node's credentials.
+  const readers = [nodeIdentity, hubIdentity]
   const partitions =
     reach === 'everyone'
       ? store.partitions(gvr)
@@ -125,32 +122,27 @@ export async function mergedRecords(
       names.set(namespacedName(each), each)
   }
   const records: MergedRecord[] = []
-  const identities = new Set<Identity>()
-  const contradicted = new Map<string, Identity>()
+  const contradicted = new Set<string>()
   let read = 0
   for (const [key, { namespace, name }] of [...names].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     const before = known.get(key)
     const newest = newestRecord({ gvr, namespace, name }, partitions, source.store, before)
     if (++read % readsAtOnce === 0) await turn()
     if (newest === undefined) continue
-    if ('absentFrom' in newest) {
-      contradicted.set(key, newest.absentFrom.key.partition.identity)
+    if (newest === 'absent') {
+      contradicted.add(key)
       continue
     }
     const { record, stored } = newest
-    const { identity } = record.key.partition
-    if (selections.get(record.encoding)?.selects(stored.gvk, record.encoding, stored.object)) {
+    if (selections.get(record.encoding)?.selects(stored.gvk, record.encoding, stored.object))
       records.push(record)
-      identities.add(identity)
-    } else if (before && isNewer(record.resourceVersion, before.version))
-      contradicted.set(key, identity)
+    else if (before && isNewer(record.resourceVersion, before.version)) contradicted.add(key)
   }
   const [covering] = partitions
     .flatMap(({ collections }) => collections)
     .filter(({ key }) => holds(key, query))
     .toSorted(newestFirst)
-  if (covering) identities.add(covering.key.partition.identity)
-  return { records, identities: [...identities], contradicted, ...(covering && { covering }) }
+  return { records, contradicted, ...(covering && { covering }) }
 }
 
 /**
@@ -163,8 +155,7 @@ export function mergedRecord(
   known?: KnownState,
 ): MergedRecord | 'absent' | undefined {
   const newest = newestRecord(named, objectPartitions(source, named.gvr), source.store, known)
-  if (!newest) return undefined
-  return 'absentFrom' in newest ? 'absent' : newest.record
+  return typeof newest === 'object' ? newest.record : newest
 }
 
 interface RecordAndState {
@@ -172,17 +163,12 @@ interface RecordAndState {
   readonly stored: StoredObject
 }
 
-/** An object is absent: this collection would hold it, and is newer than its recorded states. */
-interface Absence {
-  readonly absentFrom: StoredCollection
-}
-
 function newestRecord(
   named: Omit<ObjectKey, 'partition'>,
   partitions: readonly ObjectPartition[],
   store: ObjectStore,
   known?: KnownState,
-): RecordAndState | Absence | undefined {
+): RecordAndState | 'absent' | undefined {
   let newest: RecordAndState | undefined
   const lacking: StoredCollection[] = []
   for (const { partition, encoding, collections } of partitions) {
@@ -201,13 +187,14 @@ function newestRecord(
   }
   const versions = [newest?.record.confirmedVersion, known?.version].flatMap((each) => each ?? [])
   const query = queryOfName(named)
-  const absentFrom = [
+  // Collections that would hold it, and do not.
+  const isAbsent = [
     ...lacking.filter(({ key }) => holds(key, query)),
     ...partitions.flatMap(({ collections }) =>
       collections.filter(({ key }) => isOfItsNode(key, named, newest, known)),
     ),
-  ].find(({ resourceVersion: at }) => versions.every((version) => isNewer(at, version)))
-  return absentFrom ? { absentFrom } : newest
+  ].some(({ resourceVersion: at }) => versions.every((version) => isNewer(at, version)))
+  return isAbsent ? 'absent' : newest
 }
 
 const queryOfName = ({ namespace, name }: ObjectName): Omit<RecordQuery, 'gvr'> => ({

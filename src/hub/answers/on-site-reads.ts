@@ -201,13 +201,7 @@ async function listSince(
     confirmedAt,
     batches: [lastOfEachName([...kept, ...added].map((each) => [namespacedName(each), each]))],
   })
-  const identities = new Set([
-    exchange.identity,
-    ...newer.map(({ key }) => key.partition.identity),
-    ...contradicted.values(),
-    ...(events.length > 0 ? [nodeIdentity] : []),
-  ])
-  const origin = { identities, confirmedAt, written: writtenIn(events) }
+  const origin = { confirmedAt, written: writtenIn(events) }
   return { ...reply, headers: withOrigin(reply.headers, origin) }
 }
 
@@ -293,7 +287,7 @@ async function recordedObject(
   const shownEvent = ({ sentAt = 0, ...written }: NodeEvent): ObjectReply => {
     const single = formOf(representation, gvr, parts).single(shownObject('json', written))
     const reply = objectReply(representation, single)
-    const origin = { identities: [nodeIdentity], confirmedAt: sentAt, written: sentAt ? 0 : 1 }
+    const origin = { confirmedAt: sentAt, written: sentAt ? 0 : 1 }
     return { ...reply, headers: withOrigin(reply.headers, origin) }
   }
   if (event && event.sentAt === undefined) return shownEvent(event)
@@ -304,12 +298,11 @@ async function recordedObject(
   if (since && !isNewer(record?.resourceVersion, since.version)) return sent && shownEvent(sent)
   const shown = record && jsonOf(record, parts)
   if (!shown) return undefined
-  const { confirmedVersion, confirmedAt, key } = record
+  const { confirmedVersion, confirmedAt } = record
   refuseNewerGet(info, confirmedVersion)
   const single = formOf(representation, gvr, parts).single(shown)
   const reply = objectReply(representation, single)
-  const identities = [key.partition.identity]
-  return { ...reply, headers: withOrigin(reply.headers, { identities, confirmedAt }) }
+  return { ...reply, headers: withOrigin(reply.headers, { confirmedAt }) }
 }
 
 /** `found`: the merged records, where they have been read. */
@@ -342,9 +335,7 @@ async function recordedList(
     batches: batchesOf(withEvents(merged.records, events), form, parts),
   })
   const isPartial = !merged.covering
-  const ofRecords = new Set(merged.identities)
-  const identities = events.length > 0 ? ofRecords.add(nodeIdentity) : ofRecords
-  const origin = { identities, confirmedAt, isPartial, written: writtenIn(events) }
+  const origin = { confirmedAt, isPartial, written: writtenIn(events) }
   return { ...reply, headers: withOrigin(reply.headers, origin) }
 }
 
@@ -382,7 +373,8 @@ export function jsonOf({ key, encoding }: MergedRecord, parts: Shown): ShownObje
   if (typeof stored !== 'object') return undefined
   const { gvk } = stored
   const { gvr, namespace, name, partition } = key
-  const of = { identity: partition.identity, gvr, namespace, name }
+  // Of what is kept once for all callers the kubelet's status is shown.
+  const of = { identity: partition.identity || nodeIdentity, gvr, namespace, name }
   return shownObject(encoding, { gvk, object: parts.overlays.peek(of, encoding, stored) })
 }
 

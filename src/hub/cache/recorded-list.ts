@@ -18,7 +18,6 @@ interface RecordedListParts {
   /** The batches that were decoded before the head was complete. */
   readonly started: readonly ListBatch[]
   readonly replayable: ReplayableBody
-  /** For whom it is kept. */
   readonly key: CollectionKey
   /** As in a `RecordingPlan`. */
   readonly asOf: number
@@ -103,7 +102,7 @@ export class RecordedList implements ListStream {
     const { info, pages, store, key } = this.#parts
     const token = info.query.get('continue')
     if (!token) return store.replace(key)
-    return pages.take(this.#ownKey, token)
+    return pages.take(key, token)
   }
 
   async #stage(batch: ListBatch): Promise<void> {
@@ -131,23 +130,16 @@ export class RecordedList implements ListStream {
     const { meta, extra, gvk } = this.#cut
     const { pages, key } = this.#parts
     if (meta.continue !== '') {
-      if (this.#replacement) pages.put(this.#ownKey, meta.continue, this.#replacement)
+      if (this.#replacement) pages.put(key, meta.continue, this.#replacement)
     } else {
-      const { store, exchange, asOf, hooks } = this.#parts
-      const isRefused = (): boolean => store.isWithdrawnSince(asOf, exchange.identity)
+      const { store, asOf } = this.#parts
+      const isRefused = store.isWithdrawnSince(asOf, key.partition.identity)
       // Else nothing shows whether it is newer than what is stored.
       const isComparable = resourceVersion(meta.resourceVersion) !== undefined
-      if (!isComparable || isRefused()) await this.#drop()
+      if (!isComparable || isRefused) await this.#drop()
       else await this.#commit(meta.resourceVersion, gvk, extra)
-      if (!isRefused()) await store.grant(exchange.identity, key).catch(hooks.onStoreFailure)
     }
     return this.#cut
-  }
-
-  /** The key of the caller. */
-  get #ownKey(): CollectionKey {
-    const { key, exchange } = this.#parts
-    return { ...key, partition: { ...key.partition, identity: exchange.identity } }
   }
 
   async #commit(version: string, gvk: GVK, extra: string): Promise<void> {

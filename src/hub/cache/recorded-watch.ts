@@ -120,7 +120,7 @@ export class RecordedWatch {
       {
         store,
         hooks,
-        key: collectionKey(exchange, info, this.#representation),
+        key: store.copyOf(collectionKey(exchange, info, this.#representation)),
         extra: () => this.extra,
         tellsPrevious: () => comparesEvents?.() ?? false,
       },

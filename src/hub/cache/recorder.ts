@@ -14,15 +14,9 @@ import type {
 } from '../../http/exchange/exchange.ts'
 import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
-import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
-import {
-  StoreFailure,
-  type CollectionKey,
-  type ObjectKey,
-  type ObjectStore,
-} from '../store/store.ts'
+import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
 import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
@@ -128,18 +122,17 @@ export class Recorder {
     const plan = { ...what, asOf: this.#store.withdrawals }
     if (what.kind !== 'list' || !isConsistent(what.info)) return plan
     const stored = exchange.representations.map(
-      (each) => [each.key, this.#store.version(this.#keyOf(exchange, what.info, each))] as const,
+      (each) => [each.key, this.#storedVersion(exchange, what.info, each)] as const,
     )
     return { ...plan, stored: new Map(stored) }
   }
 
-  #keyOf(exchange: Exchange, info: ResourceRequest, of: Representation): CollectionKey {
-    return collectionKey(this.#asOwner(exchange, info), info, of)
-  }
-
-  /** As the one for whom the answer is kept. */
-  #asOwner(exchange: Exchange, { gvr }: ResourceRequest): Exchange {
-    return { ...exchange, identity: this.#store.ownerOf(exchange.identity, gvr) }
+  #storedVersion(
+    exchange: Exchange,
+    info: ResourceRequest,
+    of: Representation,
+  ): string | undefined {
+    return this.#store.version(this.#store.copyOf(collectionKey(exchange, info, of)))
   }
 
   /** Records an answer by its plan. Throws a `BrokenAnswer`. */
@@ -192,21 +185,18 @@ export class Recorder {
     }
     const { name } = read.object
     // The name of a created object is in its body, and in the answer.
-    const owner = this.#asOwner(exchange, info)
-    const key = { ...objectKey(owner, info, representation), name: info.name ?? name }
-    await this.#write('object', this.#put(key, read, exchange, asOf))
+    const key = { ...objectKey(exchange, info, representation), name: info.name ?? name }
+    await this.#write('object', this.#put(key, read, asOf))
     return { ...asItCame, kind: 'object', representation, ...read }
   }
 
   async #put(
     key: ObjectKey,
     { gvk, object }: Pick<ObjectReply, 'gvk' | 'object'>,
-    { identity }: Exchange,
     asOf: number,
   ): Promise<void> {
-    if (this.#store.isWithdrawnSince(asOf, identity)) return
+    if (this.#store.isWithdrawnSince(asOf, key.partition.identity)) return
     await this.#store.put(key, gvk, object)
-    if (!this.#store.isWithdrawnSince(asOf, identity)) await this.#store.grant(identity, key)
   }
 
   /** An event of the node is kept beside the store. */
@@ -236,9 +226,9 @@ export class Recorder {
     if ('rest' in whole) return whole.rest
     const { body, asItCame } = whole
     if (isObjectNotFound(encoding, body, info.name ?? '')) {
-      // Shared collections have their own watch, which may not have seen the deletion yet.
-      const keys = [exchange, { ...exchange, identity: sharedIdentity }].flatMap((each) =>
-        exchange.representations.map((representation) => objectKey(each, info, representation)),
+      // Collections have their own watch, which may not have seen the deletion yet.
+      const keys = exchange.representations.map((representation) =>
+        objectKey(exchange, info, representation),
       )
       const forgotten = await Promise.allSettled(keys.map((key) => this.#store.forget(key)))
       for (const each of forgotten) {
@@ -363,7 +353,7 @@ export class Recorder {
             cutter,
             started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
             replayable,
-            key: this.#keyOf(exchange, info, representation),
+            key: collectionKey(exchange, info, representation),
             storedBefore: stored?.get(representation.key),
             asOf,
             info,
@@ -406,7 +396,7 @@ export class Recorder {
       info,
       store: this.#store,
       hooks: this.#hooks,
-      exchange: this.#asOwner(exchange, info),
+      exchange,
     })
     return {
       ...reply,

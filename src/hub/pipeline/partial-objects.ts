@@ -3,7 +3,6 @@ import type { Exchange } from '../../http/exchange/exchange.ts'
 import { chainWith, type FilterChain } from '../filter/chain.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import { sharedIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectStore } from '../store/store.ts'
 
@@ -12,12 +11,12 @@ const encodings = ['json', 'protobuf'] as const
 /**
  * A chain for metadata and rows of a Table, which have too little of an object for a filter to
  * decide by. It drops a part where `chain` drops the whole object, if that is stored at the same
- * version, for the caller or for all callers. Parts of objects that are not stored pass, and none
- * is edited. Whole objects it filters as `chain` does.
+ * version, for any caller. Parts of objects that are not stored pass, and none is edited.
+ * Whole objects it filters as `chain` does.
  */
 export function chainForPartial(
   chain: FilterChain,
-  store: Pick<ObjectStore, 'get'>,
+  store: Pick<ObjectStore, 'get' | 'copyOf'>,
   exchange: Exchange,
   info: ResourceRequest,
 ): FilterChain {
@@ -34,25 +33,18 @@ export function chainForPartial(
 function passes(
   { namespace, name, uid, resourceVersion }: ApiObject,
   chain: FilterChain,
-  store: Pick<ObjectStore, 'get'>,
+  store: Pick<ObjectStore, 'get' | 'copyOf'>,
   { identity }: Exchange,
   { gvr }: ResourceRequest,
 ): boolean {
   if (!chain.state.acts || name === '' || resourceVersion === '') return true
-  for (const who of [identity, sharedIdentity]) {
-    for (const encoding of encodings) {
-      const representation = objectRepresentation(encoding).key
-      const stored = store.get({
-        partition: { identity: who, representation },
-        gvr,
-        namespace,
-        name,
-      })
-      if (typeof stored !== 'object') continue
-      const whole = stored.object
-      if (whole.resourceVersion !== resourceVersion || whole.uid !== uid) continue
-      return chain.apply(stored.gvk, encoding, whole) !== undefined
-    }
+  for (const encoding of encodings) {
+    const partition = { identity, representation: objectRepresentation(encoding).key }
+    const stored = store.get(store.copyOf({ partition, gvr, namespace, name }))
+    if (typeof stored !== 'object') continue
+    const whole = stored.object
+    if (whole.resourceVersion !== resourceVersion || whole.uid !== uid) continue
+    return chain.apply(stored.gvk, encoding, whole) !== undefined
   }
   return true
 }

@@ -36,7 +36,7 @@ export interface FilterParts {
   readonly filters: FilterChains
   readonly shown: ShownStates
   /** Has the whole objects of which an answer contains only parts. */
-  readonly store: Pick<ObjectStore, 'get'>
+  readonly store: Pick<ObjectStore, 'get' | 'copyOf'>
   readonly hooks: FilterChangeHooks
 }
 

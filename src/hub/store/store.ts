@@ -7,10 +7,10 @@ import type { RepresentationKey } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 
 /**
- * A part of the store: what one identity may read in one representation. Of some resources the
- * store keeps one copy for all (`ownerOf`), and shows each identity what an API server has given
- * it (`grant`); `sharedIdentity` reads and writes all of it. Nothing is converted, but for a
- * person who is root at the node (`Reach`).
+ * A part of the store: what one identity may read in one representation. Of most resources the
+ * store keeps one copy for all, and shows each identity what an API server has given it (`put`,
+ * `replace`).
+ * Nothing is converted, but for a person who is root at the node (`Reach`).
  */
 export interface Partition {
   readonly identity: Identity
@@ -145,7 +145,9 @@ export interface Replacement extends AsyncDisposable {
    * written.
    */
   add(batch: ListBatch): Promise<void>
-  /** Resolves when it is durable. */
+  /**
+   * Resolves when it is durable. A list that is older than what is stored only gives access to it.
+   */
   commit(head: CollectionHead): Promise<void>
 }
 
@@ -213,8 +215,8 @@ export interface ObjectStore extends AsyncDisposable {
    * has more names; absent: all.
    */
   partitions(gvr: GVR, reader?: Identity): readonly StoredPartition[]
-  /** For whom the copy is kept that this identity reads: for itself, or `sharedIdentity`. */
-  ownerOf(identity: Identity, gvr: GVR): Identity
+  /** The key of the whole copy of which a caller's key shows what the caller may have. */
+  copyOf<Key extends Pick<ObjectKey, 'partition' | 'gvr'>>(key: Key): Key
   /** How many rights have been withdrawn. */
   readonly withdrawals: number
   /**
@@ -223,11 +225,9 @@ export interface ObjectStore extends AsyncDisposable {
    */
   isWithdrawnSince(asOf: number, identity: Identity): boolean
   /**
-   * An API server has given the identity a collection or object that is stored for all: it may read
-   * it from now on. Resolves when that is written.
+   * Records an object, which the identity of the key may read from now on. An older version than
+   * the stored one changes nothing else.
    */
-  grant(to: Identity, what: CollectionKey | ObjectKey): Promise<void>
-  /** Records an object. An older version than the stored one changes nothing. */
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void>
   /**
    * An API server has answered that the object does not exist: removes its record, and `get`
@@ -236,9 +236,9 @@ export interface ObjectStore extends AsyncDisposable {
    */
   forget(key: ObjectKey): Promise<void>
   /**
-   * Begins an atomic replace. An object that the new list lacks loses its own record too, unless
-   * that is newer than the list. Under a selector the object may only no longer match: it is
-   * unknown then, not absent.
+   * Begins an atomic replace, by which the identity of the key may read the collection. An object
+   * that the new list lacks loses its own record too, unless that is newer than the list. Under a
+   * selector the object may only no longer match: it is unknown then, not absent.
    */
   replace(key: CollectionKey): Replacement
   /**

@@ -11,7 +11,7 @@ import { membersOf } from '../filter/inputs/node.ts'
 import { configMaps } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
-import { sharedIdentity } from '../../api/request/identity.ts'
+import { hubIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import { unusableLine } from './health.ts'
 import type { RecordedComponents } from './recorded-components.ts'
@@ -84,7 +84,7 @@ export class HubConfigMap implements AsyncDisposable {
         fieldSelector: `metadata.name=${of.name}`,
         encoding: 'json',
       },
-      onBehalf: { identity: sharedIdentity, credential: 'node' },
+      onBehalf: { identity: hubIdentity, credential: 'node' },
       ask: dispatch,
       linkChanged: () => cloud.onlineChanged,
       read: ({ bytes }) => dataOf(bytes),

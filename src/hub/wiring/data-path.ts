@@ -53,7 +53,7 @@ import { UnrecordedPrograms } from './unrecorded-programs.ts'
 import { logUnexpected } from './log-failure.ts'
 import { Recorder } from '../cache/recorder.ts'
 import { ownComponent } from '../../api/request/component.ts'
-import { sharedIdentity } from '../../api/request/identity.ts'
+import { hubIdentity } from '../../api/request/identity.ts'
 import { includes } from '../../api/kube/gvk.ts'
 import { isReview, type RequestInfo } from '../../api/request/request-info.ts'
 
@@ -191,7 +191,7 @@ function recorderOf(
         // What is denied to a caller counts, whichever program has requested the review.
         if (isReview(info)) return true
         // The hub reads its own answers through the recorder.
-        if (exchange.identity === sharedIdentity || component === ownComponent) return true
+        if (exchange.identity === hubIdentity || component === ownComponent) return true
         if (recorded.has(component) || filters.actOn(exchange)) return true
         if (isPoolScopeList(info, live())) return true
         unrecorded.add(exchange)

@@ -32,7 +32,7 @@ import {
 import { nodes, services } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
-import { sharedIdentity } from '../../api/request/identity.ts'
+import { hubIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import {
   StoredInputs,
@@ -71,7 +71,7 @@ interface InputInformer {
 /** How long a request waits for inputs that were never known. */
 const patienceMs = 2_000
 
-const asHub = { identity: sharedIdentity, credential: 'node' } as const
+const asHub = { identity: hubIdentity, credential: 'node' } as const
 
 /**
  * Keeps the inputs of filters up to date: facts of this node, of its pool and of services. It reads

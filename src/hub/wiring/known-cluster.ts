@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { builtInGroups } from '../../api/kube/built-in-groups.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
 import { isNewer, type ResourceVersion } from '../../api/kube/resource-version.ts'
-import { sharedIdentity } from '../../api/request/identity.ts'
+import { hubIdentity } from '../../api/request/identity.ts'
 import { apiCall } from '../../http/client/api-call.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -23,7 +23,7 @@ const isOfOneEtcd = (group: string, resource: string): boolean =>
   builtInGroups.has(group) && !ofOtherEtcds.has(resource)
 
 /** The document of the store with the UID of that Service. No client's request has its key. */
-const key = { identity: sharedIdentity, path: '/cluster', representation: 'uid' } as const
+const key = { identity: hubIdentity, path: '/cluster', representation: 'uid' } as const
 
 /** An API server of another cluster, beside those of the one that is recorded. */
 class OtherCluster extends Error {

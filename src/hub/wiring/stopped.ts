@@ -4,8 +4,7 @@ import { basename, join } from 'node:path'
 import { now } from '../../base/clock.ts'
 import { readOwnFile } from '../../base/own-file.ts'
 import { ownVersion } from '../../base/own-version.ts'
-import { includes } from '../../api/kube/gvk.ts'
-import { alwaysShared } from '../../api/kube/node-pool.ts'
+import { isAlikeForAll } from '../../api/kube/built-in-groups.ts'
 import { nodes } from '../../api/kube/resources.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
@@ -64,9 +63,7 @@ export async function stoppedReport(
   const { rootDir, cachePath } = folders
   // Without the key other records can be read as well.
   const key = sealingKeyIn(rootDir)
-  await using stopped = await openStopped(cachePath, key ?? Buffer.alloc(32), (gvr) =>
-    includes(alwaysShared, gvr),
-  )
+  await using stopped = await openStopped(cachePath, key ?? Buffer.alloc(32), isAlikeForAll)
   const { store } = stopped
   const report = await read({
     ...folders,

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Broadcast } from '../../base/broadcast.ts'
 import { makeFolder } from '../../base/folder.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import { isAlikeForAll } from '../../api/kube/built-in-groups.ts'
 import { includes } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { LogStore } from '../store/log/log-store.ts'
@@ -63,7 +64,7 @@ export const storeOf = async (
           'a caller exceeds its share of the cache: its least recently used records were evicted',
         )
     },
-    isShared: (gvr) => includes(live().poolScopeResources, gvr),
+    isShared: (gvr) => isAlikeForAll(gvr) || includes(live().poolScopeResources, gvr),
     referencedObjects: needed,
     onRecovered: wrote,
     onCommitted: () => {

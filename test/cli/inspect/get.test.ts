@@ -37,7 +37,7 @@ void t.test('an object is shown as stored, and as filtered per component', { ski
 
   const { code, out } = await run(hub, 'get', 'svc/kubernetes')
   t.equal(code, 0)
-  t.match(out, /^shared +\d+ +20\S+Z +\S*JSON/m)
+  t.match(out, /^node +\d+ +20\S+Z +\S*JSON/m)
   t.match(out, /^kubelet +edited +masterservice \(edited\)$/m)
   t.match(out, /^kube-proxy +not yet: filters wait for pool$/m)
   t.match(out, /^-  clusterIP: 10\.96\.0\.1$/m)

@@ -7,7 +7,7 @@ import type { Exchange, ListReply, Reply, WatchReply } from '../../../src/http/e
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { expired } from '../../../src/api/kube/status.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
-import { sharedIdentity } from '../../../src/api/request/identity.ts'
+import { hubIdentity } from '../../../src/api/request/identity.ts'
 import { Condition } from '../../kit/condition.ts'
 import { services } from '../../kit/cloud.ts'
 import type { Patience } from '../../kit/until.ts'
@@ -102,7 +102,7 @@ function following(t: Teardown, answers: readonly (Reply | Error)[], patience: P
   const link = new AbortController()
   const informer = new HubInformer<string>({
     of: { versions: [services, { ...services, version: 'v1beta1' }], encoding: 'json' },
-    onBehalf: { identity: sharedIdentity, credential: 'node' },
+    onBehalf: { identity: hubIdentity, credential: 'node' },
     linkChanged: () => link.signal,
     ask: async ({ url, signal }: Exchange): Promise<Reply> => {
       const { pathname, searchParams } = new URL(url, 'http://hub')

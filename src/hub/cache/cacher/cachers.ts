@@ -339,14 +339,7 @@ export class Cachers implements AsyncDisposable {
   }
 
   #cacherOf(key: CollectionKey): Cacher | undefined {
-    return this.#served.get(collectionId(this.#ownersKey(key)))?.cacher
-  }
-
-  /** The key of the copy that the caller reads. */
-  #ownersKey(key: CollectionKey): CollectionKey {
-    const { partition, gvr } = key
-    const identity = this.#parts.store.ownerOf(partition.identity, gvr)
-    return { ...key, partition: { ...partition, identity } }
+    return this.#served.get(collectionId(this.#parts.store.copyOf(key)))?.cacher
   }
 
   #of(
@@ -354,11 +347,11 @@ export class Cachers implements AsyncDisposable {
     callers: CollectionKey,
     representation: Representation,
   ): ServedCacher {
-    const key = this.#ownersKey(callers)
+    const { store, upstream, connectivity, bounds, hooks } = this.#parts
+    const key = store.copyOf(callers)
     const id = collectionId(key)
     const existing = this.#served.get(id)
     if (existing) return existing
-    const { store, upstream, connectivity, bounds, hooks } = this.#parts
     const clients: ServedCacher['clients'] = new Map()
     const isComparable = resourceVersion(store.version(key)) !== undefined
     const cacher: Cacher = new Cacher(

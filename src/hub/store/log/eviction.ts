@@ -1,8 +1,8 @@
-import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
-import { qualifiedName } from '../named-object.ts'
+import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
+import { qualifiedName, type NamedObject } from '../named-object.ts'
 import type { CollectionAddress, ScopeKey } from './address.ts'
 import type { DocumentMark, EvictRecord, NamePair } from './record.ts'
-import { entryBytes, recordWeight } from './scope.ts'
+import { entryBytes, keeperOf, recordWeight } from './scope.ts'
 import type { State } from './state.ts'
 
 /**
@@ -41,22 +41,14 @@ const bootResources = new Set([
 
 const resourceOf = ([, , group, , resource]: ScopeKey): string => `${group}/${resource}`
 
-/**
- * Whether the node boots with what is in the scope, or the hub itself reads it. `holders`: of what
- * is kept for all callers, those that were given it. Tables are for people.
- */
-const isNeeded = (key: ScopeKey, holders: ReadonlySet<string>): boolean =>
-  (key[0] === sharedIdentity && holders.size === 0) ||
-  ((key[0] === nodeIdentity || holders.has(nodeIdentity)) &&
-    bootResources.has(resourceOf(key)) &&
-    !key[1].includes(';table'))
-
 /** Discovery, which programs read first. OpenAPI is for people. */
 const isNeededDocument = ([identity, path]: DocumentMark): boolean =>
   identity === nodeIdentity && /^\/(api|apis|version)([/?]|$)/.test(path)
 
 /** What can be evicted at once: a collection, an object's record or a document. */
 interface Candidate {
+  /** For whom alone it is kept; '' for several. */
+  readonly keeper: string
   readonly isNeeded: boolean
   /** When it was confirmed last. */
   readonly at: number
@@ -75,14 +67,11 @@ export interface Evicted {
   readonly count: number
 }
 
-/** About `bytes` of what was confirmed least recently, of `identity` if that is given. */
+/** About `bytes` of what was confirmed least recently: of what is kept for `identity` alone. */
 export function leastRecent(state: State, bytes: number, identity?: string): Evicted | undefined {
-  const candidates = [...candidatesIn(state, identity)]
-  return oldestOf(
-    identity === undefined ? candidates.filter((each) => !each.isNeeded) : candidates,
-    bytes,
-    Infinity,
-  )
+  const mayGo = ({ isNeeded, keeper }: Candidate): boolean =>
+    identity === undefined ? !isNeeded : keeper === identity
+  return oldestOf([...candidatesIn(state)].filter(mayGo), bytes, Infinity)
 }
 
 /** Few at a time: a client may still watch the latest. */
@@ -93,40 +82,54 @@ const mostGone = 25
  * refer to, as `qualifiedName` forms them.
  */
 export function unreferenced(state: State, referenced: ReadonlySet<string>): Evicted | undefined {
-  const gone = [...candidatesIn(state, nodeIdentity)].filter(
+  const gone = [...candidatesIn(state)].filter(
     ({ ofPod }) => ofPod !== undefined && !referenced.has(ofPod),
   )
   return oldestOf(gone, Infinity, mostGone)
 }
 
-function* candidatesIn(state: State, of?: string): Iterable<Candidate> {
+function* candidatesIn(state: State): Iterable<Candidate> {
   for (const { key, collections, records } of state.scopes.values()) {
-    if (of !== undefined && key[0] !== of) continue
-    const [, , group, version, resource] = key
-    const nameOf = (namespace: string, name: string): string | undefined =>
-      podResources.has(resourceOf(key))
-        ? qualifiedName({ gvr: { group, version, resource }, namespace, name })
-        : undefined
     for (const each of collections.values()) {
       const { address, seenAt: at, weight: bytes, members, holders } = each
       const { namespace, labelSelector, fieldSelector } = address
-      const only = /^metadata\.name=([^,]*)$/.exec(fieldSelector)?.[1]
-      const ofPod = only === undefined || labelSelector !== '' ? undefined : nameOf(namespace, only)
-      const [count, needed] = [members.size, isNeeded(key, holders)]
-      yield { isNeeded: needed, at, bytes, count, ofPod, collection: address }
+      const name = labelSelector === '' && /^metadata\.name=([^,]*)$/.exec(fieldSelector)?.[1]
+      const named = name ? { namespace, name } : undefined
+      const use = useOf(key, holders, named)
+      yield { ...use, at, bytes, count: members.size, collection: address }
     }
     for (const record of records.values()) {
       const { namespace, name } = record.held
-      const object = [key, namespace, name] as const
+      const use = useOf(key, record.holders, { namespace, name })
       const [at, bytes] = [record.confirmedAt, recordWeight(record)]
-      const needed = isNeeded(key, record.holders)
-      yield { isNeeded: needed, at, bytes, count: 1, ofPod: nameOf(namespace, name), object }
+      yield { ...use, at, bytes, count: 1, object: [key, namespace, name] }
     }
   }
   for (const { document, body, confirmedAt: at } of state.documents.values()) {
-    if (of !== undefined && document[0] !== of) continue
+    const [keeper] = document
     const bytes = body.length + entryBytes
-    yield { isNeeded: isNeededDocument(document), at, bytes, count: 1, document }
+    yield { keeper, isNeeded: isNeededDocument(document), at, bytes, count: 1, document }
+  }
+}
+
+/**
+ * `holders`: of what is kept for all callers, those that were given it. It is needed if the node
+ * boots with it, or the hub itself reads it. Tables are for people.
+ */
+function useOf(
+  key: ScopeKey,
+  holders: ReadonlySet<string>,
+  named: Omit<NamedObject, 'gvr'> | undefined,
+): Pick<Candidate, 'keeper' | 'isNeeded' | 'ofPod'> {
+  const [owner, representation, group, version, resource] = key
+  const isFor = (who: string): boolean => owner === who || holders.has(who)
+  const isForBoot = bootResources.has(resourceOf(key)) && !representation.includes(';table')
+  const isOfPod = podResources.has(resourceOf(key)) && isFor(nodeIdentity) && !isFor(hubIdentity)
+  return {
+    keeper: keeperOf(owner, holders),
+    isNeeded: isFor(hubIdentity) || (isFor(nodeIdentity) && isForBoot),
+    ofPod:
+      isOfPod && named ? qualifiedName({ gvr: { group, version, resource }, ...named }) : undefined,
   }
 }
 

@@ -4,7 +4,7 @@ import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer, newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
-import { sharedIdentity, unprovenIdentity, type Identity } from '../../../api/request/identity.ts'
+import { everyone, unprovenIdentity, type Identity } from '../../../api/request/identity.ts'
 import type { RepresentationKey } from '../../../api/request/representation.ts'
 import { crc32 } from 'node:zlib'
 import {
@@ -29,7 +29,6 @@ import {
   keyOf,
   nameKey,
   scopeOf,
-  textInScope,
   textOf,
   type CollectionAddress,
   type ScopeKey,
@@ -54,6 +53,8 @@ import type { Composed, WritePath, Written } from './write-path.ts'
 /** A stored collection, measured. */
 export interface MeasuredCollection {
   readonly key: CollectionKey
+  /** The identities that may read it. */
+  readonly readers: readonly string[]
   readonly resourceVersion: string
   /** As in `StoredList`. */
   readonly confirmedAt: number
@@ -165,6 +166,7 @@ export class LogStore implements ObjectStore {
     const all = [...this.#parts.state.collections()].toSorted((a, b) => b.seenAt - a.seenAt)
     const collections = all.slice(0, most).map((each) => ({
       key: keyOf(each.address),
+      readers: readersOf(each.address.scope, each.holders),
       resourceVersion: each.version,
       confirmedAt: each.seenAt,
       objects: each.members.size,
@@ -173,10 +175,23 @@ export class LogStore implements ObjectStore {
     return { collections, omitted: all.length - collections.length }
   }
 
+  /** The identities that may read what is stored of an object, or that it is absent. */
+  readers(key: ObjectKey): readonly string[] {
+    const scope = this.#scopeOf(key)
+    if (!scope) return []
+    const holders = [...scope.collections.values(), ...scope.records.values()].flatMap((each) =>
+      readersOf(scope.key, each.holders),
+    )
+    return [...new Set(holders)].filter((each) => {
+      const { record, memberships } = objectStates(scope, key, holderIn(scope.key, as(each, key)))
+      return record !== undefined || memberships.length > 0
+    })
+  }
+
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
-    const scope = this.#scopeOf(key.partition, key.gvr)
+    const scope = this.#scopeOf(key)
     if (!scope) return undefined
-    const states = objectStates(scope, key, holderIn(scope, key.partition))
+    const states = objectStates(scope, key, holderIn(scope.key, key))
     const found = currentState(states)
     if (typeof found !== 'object') return found
     const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
@@ -234,14 +249,14 @@ export class LogStore implements ObjectStore {
   }
 
   collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[] {
-    const scope = this.#scopeOf(partition, gvr)
+    const scope = this.#scopeOf({ partition, gvr })
     const isIn = (of: string): boolean => of === '' || of === namespace
     return scope ? this.#served(scope, isIn, partition) : []
   }
 
   names(partition: Partition, gvr: GVR): readonly { namespace: string; name: string }[] {
-    const scope = this.#scopeOf(partition, gvr)
-    const holder = scope && holderIn(scope, partition)
+    const scope = this.#scopeOf({ partition, gvr })
+    const holder = scope && holderIn(scope.key, { partition })
     return [...(scope?.records.values() ?? [])]
       .filter(({ holders }) => holder === undefined || holders.has(holder))
       .map(({ held: { namespace, name } }) => ({ namespace, name }))
@@ -249,21 +264,15 @@ export class LogStore implements ObjectStore {
 
   partitions(gvr: GVR, reader?: Identity): readonly StoredPartition[] {
     const { group, version, resource } = gvr
-    const owner = reader && this.ownerOf(reader, gvr)
-    const scopes = [...this.#parts.state.scopes.values()].filter(
-      ({ key }) =>
-        key[2] === group &&
-        key[3] === version &&
-        key[4] === resource &&
-        (owner === undefined || key[0] === owner),
-    )
-    // What was kept for all callers once may be of one whose rights the reader has not.
-    const isFormer = ({ collections, records }: Scope): boolean =>
-      reader === sharedIdentity &&
-      !this.#parts.isShared(gvr) &&
-      [...collections.values(), ...records.values()].some(({ holders }) => holders.size > 0)
-    return scopes
-      .filter((scope) => !isFormer(scope))
+    const isShared = this.#parts.isShared(gvr)
+    return [...this.#parts.state.scopes.values()]
+      .filter(
+        ({ key }) =>
+          key[2] === group &&
+          key[3] === version &&
+          key[4] === resource &&
+          (reader === undefined || key[0] === (isShared ? everyone : reader)),
+      )
       .map((scope) => {
         const [identity, representation] = scope.key
         const names = new Map<string, { namespace: string; name: string }>()
@@ -315,35 +324,30 @@ export class LogStore implements ObjectStore {
       .slice(0, most)
   }
 
-  ownerOf(identity: Identity, gvr: GVR): Identity {
-    return identity !== unprovenIdentity && this.#parts.isShared(gvr) ? sharedIdentity : identity
+  copyOf<Key extends Pick<ObjectKey, 'partition' | 'gvr'>>(key: Key): Key {
+    const { partition, gvr } = key
+    if (partition.identity === unprovenIdentity || !this.#parts.isShared(gvr)) return key
+    return { ...key, partition: { ...partition, identity: everyone } }
   }
 
   isWithdrawnSince(asOf: number, holder: Identity): boolean {
     return [...this.#withdrawn].some(([of, at]) => at > asOf && holder.startsWith(of))
   }
 
-  async grant(holder: Identity, to: CollectionKey | ObjectKey): Promise<void> {
-    if (!this.#parts.isShared(to.gvr)) return
-    const scope = this.#scopeKey(to.partition, to.gvr)
-    const text = 'name' in to ? nameKey(to) : textInScope(addressOf(to))
-    const holders = this.#parts.state.scope(scope)?.holders(text)
-    if (!holders || holders.has(holder)) return
-    await this.#write({ kind: 'grant', scope, to: text, holder }, false)
-  }
-
   async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
-    const scope = this.#scopeOf(key.partition, key.gvr)
-    if (scope && this.#forgetting === 0 && this.#hasRecorded(scope, object)) return
-    await this.#put(key, gvk, object)
+    const scope = this.#scopeOf(key)
+    if (scope && this.#forgetting === 0 && this.#hasRecorded(scope, object)) {
+      const grant = scope.grantOf(nameKey(key), holderIn(scope.key, key))
+      if (grant) await this.#write(grant, false)
+    } else await this.#put(key, gvk, object)
   }
 
   async forget(key: ObjectKey): Promise<void> {
-    const { partition, gvr, namespace, name } = key
+    const { namespace, name } = key
     if (this.#putting === 0 && !this.#mayForget(key)) return
     this.#forgetting += 1
     try {
-      const scope = this.#scopeKey(partition, gvr)
+      const scope = this.#scopeKey(key)
       const record = { kind: 'forget', scope, object: [namespace, name] } as const
       await this.#write(record, true)
     } finally {
@@ -356,6 +360,8 @@ export class LogStore implements ObjectStore {
     const address = this.#addressOf(key)
     const replacement = new StagedReplacement({
       address,
+      reader: key.partition.identity,
+      holder: holderIn(address.scope, key),
       state,
       path,
       bodies,
@@ -474,15 +480,16 @@ export class LogStore implements ObjectStore {
     })
   }
 
-  async #put({ partition, gvr }: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+  async #put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const { path, bodies } = this.#parts
-    const scope = this.#scopeKey(partition, gvr)
+    const scope = this.#scopeKey(key)
     const compose = (): Composed => {
       const part = bodies.stored(scope, object)
       const marks = marksOf([part], path)
       const record = {
         kind: 'put',
         scope,
+        holder: holderIn(scope, key),
         gvk,
         confirmedAt: now(),
         object: markOf(object),
@@ -504,8 +511,9 @@ export class LogStore implements ObjectStore {
     const states = objectStates(scope, object)
     const known = newestState(states)
     if (!known || object.resourceVersion === '') return false
-    if (!mayFollow(object.resourceVersion, known.held.version)) return true
     const record = states.record?.held
+    // One that is older than a collection's is kept for whom it is given to.
+    if (!mayFollow(object.resourceVersion, known.held.version)) return record !== undefined
     return (
       record !== undefined &&
       this.#parts.bodies.isHeld(scope.key, object, record) &&
@@ -515,7 +523,7 @@ export class LogStore implements ObjectStore {
 
   /** Whether there is anything that it could remove. */
   #mayForget(key: ObjectKey): boolean {
-    const scope = this.#parts.state.scope(this.#scopeKey(key.partition, key.gvr))
+    const scope = this.#parts.state.scope(this.#scopeKey(key))
     const name = nameKey(key)
     if (!scope) return false
     return scope.records.has(name) || scope.membersOf(name).length > 0
@@ -565,25 +573,26 @@ export class LogStore implements ObjectStore {
     return write
   }
 
-  #scopeOf(partition: Partition, gvr: GVR): Scope | undefined {
+  #scopeOf(key: Pick<ObjectKey, 'partition' | 'gvr'>): Scope | undefined {
     if (this.#isOver) return undefined
-    return this.#parts.state.scope(this.#scopeKey(partition, gvr))
+    return this.#parts.state.scope(this.#scopeKey(key))
   }
 
-  #scopeKey(partition: Partition, gvr: GVR): ScopeKey {
-    return scopeOf({ ...partition, identity: this.ownerOf(partition.identity, gvr) }, gvr)
+  #scopeKey(key: Pick<ObjectKey, 'partition' | 'gvr'>): ScopeKey {
+    const { partition, gvr } = this.copyOf(key)
+    return scopeOf(partition, gvr)
   }
 
   #addressOf(key: CollectionKey): CollectionAddress {
-    return { ...addressOf(key), scope: this.#scopeKey(key.partition, key.gvr) }
+    return addressOf(this.copyOf(key))
   }
 
   /** Whether the caller may have the collection, as far as it is known. */
   #isGiven(key: CollectionKey): boolean {
-    const { partition, gvr } = key
-    if (this.ownerOf(partition.identity, gvr) === partition.identity) return true
-    const found = this.#parts.state.collection(this.#addressOf(key))
-    return found?.holders.has(partition.identity) ?? false
+    const address = this.#addressOf(key)
+    const holder = holderIn(address.scope, key)
+    if (holder === undefined) return true
+    return this.#parts.state.collection(address)?.holders.has(holder) ?? false
   }
 
   #collectionOf(key: CollectionKey): Collection | undefined {
@@ -597,7 +606,7 @@ export class LogStore implements ObjectStore {
     isIn: (namespace: string) => boolean,
     partition: Partition,
   ): StoredCollection[] {
-    const holder = holderIn(scope, partition)
+    const holder = holderIn(scope.key, { partition })
     return [...scope.collections.values()]
       .filter(({ holders }) => holder === undefined || holders.has(holder))
       .filter(({ address }) => isIn(address.namespace))
@@ -619,9 +628,18 @@ export class LogStore implements ObjectStore {
   }
 }
 
-/** Whose grants count for a read of the scope; `undefined`: it is the reader's own. */
-const holderIn = ({ key: [owner] }: Scope, { identity }: Partition): Identity | undefined =>
-  identity === owner ? undefined : identity
+/** Whose grants count for a read of the scope; `undefined`: all of it is the reader's. */
+const holderIn = (
+  [owner]: ScopeKey,
+  { partition: { identity } }: Pick<ObjectKey, 'partition'>,
+): Identity | undefined => (identity === owner ? undefined : identity)
+
+const as = (identity: string, { partition }: ObjectKey): Pick<ObjectKey, 'partition'> => ({
+  partition: { ...partition, identity: identity as Identity },
+})
+
+const readersOf = ([owner]: ScopeKey, holders: ReadonlySet<string>): readonly string[] =>
+  owner === everyone ? [...holders] : [owner]
 
 const sizeOf = ({ body }: Held): number => body.length
 

@@ -34,7 +34,9 @@ export interface ApplyRecord {
   readonly bodies: readonly BodyMark[]
 }
 
-/** A list was read to its end: how the collection has to change. */
+/**
+ * A list was read to its end: how the collection has to change. `holder`: as in a `GrantRecord`.
+ */
 export interface ListRecord {
   readonly kind: 'list'
   readonly collection: CollectionAddress
@@ -46,6 +48,7 @@ export interface ListRecord {
   readonly objects: readonly ObjectMark[]
   /** How many objects it has then: of one that was lost before, it has only a part. */
   readonly size: number
+  readonly holder?: string | undefined
   readonly bodies: readonly PlacedMark[]
 }
 
@@ -55,6 +58,7 @@ export interface PutRecord {
   readonly gvk: GVK
   readonly confirmedAt: number
   readonly object: ObjectMark
+  readonly holder?: string | undefined
   readonly bodies: readonly BodyMark[]
 }
 

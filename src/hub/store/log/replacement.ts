@@ -3,7 +3,7 @@ import { now } from '../../../base/clock.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { StoreFailure, type CollectionHead, type Replacement } from '../store.ts'
-import { nameKey, textOf, type CollectionAddress } from './address.ts'
+import { nameKey, textInScope, textOf, type CollectionAddress } from './address.ts'
 import type { Bodies } from './bodies.ts'
 import type { Body } from './body.ts'
 import { isSame, markOf, type Held } from './held.ts'
@@ -18,6 +18,10 @@ const stageBytes = 256 << 10
 
 export interface ReplacementParts {
   readonly address: CollectionAddress
+  /** Whose request it answers. */
+  readonly reader: string
+  /** Who may read a copy for all callers by it. */
+  readonly holder: string | undefined
   readonly state: State
   readonly path: WritePath
   readonly bodies: Bodies
@@ -48,7 +52,7 @@ export class StagedReplacement implements Replacement {
 
   constructor(parts: ReplacementParts) {
     this.#parts = parts
-    parts.progress.add(parts.address, this)
+    parts.progress.add(this)
   }
 
   async add({ objects }: ListBatch): Promise<void> {
@@ -112,6 +116,10 @@ export class StagedReplacement implements Replacement {
     return this.#parts.address
   }
 
+  get reader(): string {
+    return this.#parts.reader
+  }
+
   get #collection(): Collection | undefined {
     return this.#parts.state.collection(this.#parts.address)
   }
@@ -122,17 +130,16 @@ export class StagedReplacement implements Replacement {
   }
 
   #end(): void {
-    const { address, progress } = this.#parts
-    progress.delete(address, this, this.#stagedBytes)
+    this.#parts.progress.delete(this, this.#stagedBytes)
     this.#stagedBytes = 0
     for (const body of this.#held.splice(0)) body.release()
   }
 
-  /** Throws a `StoreFailure` where the identity has too much staged. */
+  /** Throws a `StoreFailure` where the reader has too much staged. */
   #stage(staged: readonly (readonly [ApiObject, Listed])[], bytes: number): void {
-    const { address, bodies, path, progress } = this.#parts
+    const { address, reader, bodies, path, progress } = this.#parts
     const weight = bytes + staged.length * entryBytes
-    progress.stage(address.scope[0], weight)
+    progress.stage(reader, weight)
     this.#stagedBytes += weight
     const compose = (): Composed => {
       const parts = staged.map(([object]) => bodies.stored(address.scope, object))
@@ -165,10 +172,10 @@ export class StagedReplacement implements Replacement {
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.failure) throw this.failure
-    const { address } = this.#parts
+    const { address, holder } = this.#parts
     const before = this.#collection
     const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
-    if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return undefined
+    if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#grant()
     const objects: ObjectMark[] = []
     const placed: Body[] = []
     for (const [key, { mark, stored, body }] of this.#listed) {
@@ -186,7 +193,7 @@ export class StagedReplacement implements Replacement {
     const isSameList = before !== undefined && objects.length + removed.length === 0
     if (isSameList && isSameHead(before, head)) {
       before.seenAt = confirmedAt
-      if (isRecent(before.confirmedAt)) return undefined
+      if (isRecent(before.confirmedAt)) return this.#grant()
     }
     return {
       record: {
@@ -199,10 +206,18 @@ export class StagedReplacement implements Replacement {
         removed,
         objects,
         size: sizeAfter(before, objects, removed),
+        holder,
         bodies: placed.map(({ mark }) => mark),
       },
       placed,
     }
+  }
+
+  /** Where nothing else changes. */
+  #grant(): Composed | undefined {
+    const { address, state, holder } = this.#parts
+    const record = state.scope(address.scope)?.grantOf(textInScope(address), holder)
+    return record && { record }
   }
 }
 
@@ -228,43 +243,43 @@ const isSameHead = (before: Collection, next: CollectionHead): boolean =>
   before.gvk.group === next.gvk.group
 
 /**
- * The lists in progress, and the bytes staged for each identity. What is staged cannot be evicted,
+ * The lists in progress, and the bytes staged for each reader. What is staged cannot be evicted,
  * and a caller that reads many lists slowly must not fill the store with it.
  */
 export class ListsInProgress {
-  readonly #mostStaged: (identity: string) => number
+  readonly #mostStaged: (reader: string) => number
   readonly #lists = new Map<string, Set<StagedReplacement>>()
   readonly #staged = new Map<string, number>()
 
-  constructor(mostStaged: (identity: string) => number) {
+  constructor(mostStaged: (reader: string) => number) {
     this.#mostStaged = mostStaged
   }
 
-  add(of: CollectionAddress, list: StagedReplacement): void {
-    const text = textOf(of)
+  add(list: StagedReplacement): void {
+    const text = textOf(list.address)
     const known = this.#lists.get(text)
     if (known) known.add(list)
     else this.#lists.set(text, new Set([list]))
   }
 
-  delete(of: CollectionAddress, list: StagedReplacement, staged: number): void {
-    const text = textOf(of)
+  delete(list: StagedReplacement, staged: number): void {
+    const { reader } = list
+    const text = textOf(list.address)
     const known = this.#lists.get(text)
     known?.delete(list)
     if (known?.size === 0) this.#lists.delete(text)
-    const [identity] = of.scope
-    const left = (this.#staged.get(identity) ?? 0) - staged
-    if (left > 0) this.#staged.set(identity, left)
-    else this.#staged.delete(identity)
+    const left = (this.#staged.get(reader) ?? 0) - staged
+    if (left > 0) this.#staged.set(reader, left)
+    else this.#staged.delete(reader)
   }
 
-  /** Throws a `StoreFailure` where the identity has too much staged. */
-  stage(identity: string, bytes: number): void {
-    const staged = (this.#staged.get(identity) ?? 0) + bytes
-    const most = this.#mostStaged(identity)
+  /** Throws a `StoreFailure` where the reader has too much staged. */
+  stage(reader: string, bytes: number): void {
+    const staged = (this.#staged.get(reader) ?? 0) + bytes
+    const most = this.#mostStaged(reader)
     if (staged > most)
-      throw new StoreFailure(`the lists in progress of ${identity} take more than ${most} bytes`)
-    this.#staged.set(identity, staged)
+      throw new StoreFailure(`the lists in progress of ${reader} take more than ${most} bytes`)
+    this.#staged.set(reader, staged)
   }
 
   /** Lists of a collection, or all, cannot be committed any more. */

@@ -1,6 +1,8 @@
 import type { GVK } from '../../../api/kube/gvk.ts'
+import { everyone } from '../../../api/request/identity.ts'
 import { nameKey, type CollectionAddress, type ScopeKey } from './address.ts'
 import type { Held } from './held.ts'
+import type { GrantRecord } from './record.ts'
 
 /** Bytes in memory and log of an object, and of a collection, beside bodies; roughly. */
 export const entryBytes = 200
@@ -19,7 +21,7 @@ export class Collection {
   /** When an API server last confirmed it, as recorded, and as this process knows. */
   confirmedAt = 0
   seenAt = 0
-  /** The callers to whom an API server has given all of it. */
+  /** Of a copy for all callers, those to whom an API server has given all of the collection. */
   readonly holders = new Set<string>()
   readonly members = new Map<string, Held>()
   /** Of the members. */
@@ -59,11 +61,15 @@ export interface ObjectRecord {
   readonly held: Held
   readonly gvk: GVK
   confirmedAt: number
-  /** The callers to whom an API server has given the object. */
+  /** The same of the object. */
   readonly holders: Set<string>
 }
 
 export const recordWeight = ({ held }: ObjectRecord): number => held.body.length + entryBytes
+
+/** For whom alone something is kept; '' for several. */
+export const keeperOf = (owner: string, holders: ReadonlySet<string>): string =>
+  owner === everyone && holders.size === 1 ? (holders.values().next().value ?? owner) : owner
 
 /** The answers to one identity, or to all, in one representation, of one resource. */
 export class Scope {
@@ -96,9 +102,15 @@ export class Scope {
     this.records.delete(key)
   }
 
+  /** Removes a collection by its text, or an object's record by its `nameKey`. */
+  remove(of: string): void {
+    this.collections.get(of)?.clear()
+    this.collections.delete(of)
+    this.removeRecord(of)
+  }
+
   clear(): void {
-    for (const collection of this.collections.values()) collection.clear()
-    for (const key of this.records.keys()) this.removeRecord(key)
+    for (const each of [...this.collections.keys(), ...this.records.keys()]) this.remove(each)
   }
 
   get weight(): number {
@@ -107,9 +119,31 @@ export class Scope {
     return weight
   }
 
+  /** Of what is kept for this identity alone. */
+  weightOf(identity: string): number {
+    const [owner] = this.key
+    if (owner !== everyone) return owner === identity ? this.weight : 0
+    let weight = 0
+    for (const each of this.collections.values())
+      if (keeperOf(owner, each.holders) === identity) weight += each.weight
+    for (const each of this.records.values())
+      if (keeperOf(owner, each.holders) === identity) weight += recordWeight(each)
+    return weight
+  }
+
   /** Those of a collection by its text, or of an object by its `nameKey`. */
   holders(to: string): Set<string> | undefined {
     return this.collections.get(to)?.holders ?? this.records.get(to)?.holders
+  }
+
+  /**
+   * The record after which the holder may read a collection (by its text) or an object (by its
+   * `nameKey`); `undefined`: it may, or nothing is stored.
+   */
+  grantOf(to: string, holder: string | undefined): GrantRecord | undefined {
+    const holders = this.holders(to)
+    if (!holders || holder === undefined || holders.has(holder)) return undefined
+    return { kind: 'grant', scope: this.key, to, holder }
   }
 
   /** What collections hold of the object. */

@@ -45,11 +45,11 @@ export class State {
     return this.weightOf()
   }
 
-  /** Bytes of what is stored for an identity, or for all; roughly. */
+  /** Bytes of what is stored, or of what is stored for one identity alone; roughly. */
   weightOf(identity?: string): number {
     let weight = 0
     for (const scope of this.scopes.values())
-      if (identity === undefined || scope.key[0] === identity) weight += scope.weight
+      weight += identity === undefined ? scope.weight : scope.weightOf(identity)
     for (const { document, body } of this.documents.values())
       if (identity === undefined || document[0] === identity) weight += body.length + entryBytes
     return weight
@@ -183,6 +183,7 @@ export class State {
       collection.changedAt = version
     collection.version = collection.listedAt = version
     collection.extra = of.extra
+    if (of.holder !== undefined) collection.holders.add(of.holder)
     collection.confirmedAt = collection.seenAt = of.confirmedAt
     // It lost its base to a damaged record.
     if (collection.members.size !== of.size) this.#evictCollection(address)
@@ -197,6 +198,7 @@ export class State {
     if (!record || isChange(held, record.held)) {
       scope.setRecord({ held, gvk: of.gvk, confirmedAt: of.confirmedAt })
     } else if (mayFollow(held.version, record.held.version)) record.confirmedAt = of.confirmedAt
+    if (of.holder !== undefined) scope.holders(key)?.add(of.holder)
   }
 
   /**
@@ -233,9 +235,13 @@ export class State {
   }
 
   #evict({ collections, objects, documents, withdrawn = [] }: records.EvictRecord): void {
-    for (const [scope, to, holders] of withdrawn) {
-      const all = this.scope(scope)?.holders(to)
-      for (const each of all ?? []) if (each.startsWith(holders)) all?.delete(each)
+    for (const [key, to, holders] of withdrawn) {
+      const scope = this.scope(key)
+      const all = scope?.holders(to)
+      const of = [...(all ?? [])].filter((each) => each.startsWith(holders))
+      for (const each of of) all?.delete(each)
+      // What no caller may have is not kept.
+      if (of.length > 0 && all?.size === 0) scope?.remove(to)
     }
     for (const address of collections) this.#evictCollection(address)
     for (const [scope, namespace, name] of objects)
@@ -248,10 +254,7 @@ export class State {
   }
 
   #evictCollection(address: CollectionAddress): void {
-    const text = textInScope(address)
-    const scope = this.scope(address.scope)
-    scope?.collections.get(text)?.clear()
-    scope?.collections.delete(text)
+    this.scope(address.scope)?.remove(textInScope(address))
   }
 }
 

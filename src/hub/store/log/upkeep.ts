@@ -1,5 +1,5 @@
 import { elapsed } from '../../../base/clock.ts'
-import { nodeIdentity, sharedIdentity } from '../../../api/request/identity.ts'
+import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
 import { qualifiedName, type NamedObject } from '../named-object.ts'
 import { compact, type CompactionParts } from './compaction.ts'
 import { leastRecent, unreferenced, type Evicted, type EvictedKind } from './eviction.ts'
@@ -23,15 +23,15 @@ export const floorShare = 1 / 16
 export const floorBytes = 8 << 20
 
 /**
- * The quota of one identity; no component of a node comes near. Beyond it, the identity's least
- * recently confirmed records are evicted until an eighth of the quota is free.
+ * The quota of what is kept for one identity alone; no component of a node comes near. Beyond it,
+ * the least recently confirmed of that is evicted until an eighth of the quota is free.
  */
 export const quotaShare = 1 / 4
 export const quotaTarget = 7 / 8
 
-/** Without a quota: what the node boots with, and what the hub itself reads for all. */
+/** Without a quota: what the node boots with, and what the hub itself reads. */
 export const quotaOf = (identity: string, maxBytes: number): number =>
-  identity === nodeIdentity || identity === sharedIdentity ? Infinity : quotaShare * maxBytes
+  identity === nodeIdentity || identity === hubIdentity ? Infinity : quotaShare * maxBytes
 
 /**
  * Called with the number of evicted objects and documents; `of`: the identity that was beyond its
@@ -68,7 +68,7 @@ export class Upkeep {
   written(records: readonly LogRecord[]): void {
     for (const record of records) {
       const identity = identityOf(record)
-      if (identity !== undefined) this.#written.add(identity)
+      if (identity) this.#written.add(identity)
     }
     if (this.#underWay === 0) this.#next()
   }
@@ -186,5 +186,12 @@ export class Upkeep {
   }
 }
 
-const identityOf = (record: LogRecord): string | undefined =>
-  record.kind === 'document' ? record.document[0] : scopeOfRecord(record)?.[0]
+/**
+ * Who may have more by it. Of what is kept once for all callers no event counts: to measure it
+ * would be most of the event's work.
+ */
+function identityOf(record: LogRecord): string | undefined {
+  if (record.kind === 'document') return record.document[0]
+  const holder = 'holder' in record ? record.holder : undefined
+  return holder ?? scopeOfRecord(record)?.[0]
+}

@@ -1,4 +1,4 @@
-import { sharedIdentity } from '../../../api/request/identity.ts'
+import { everyone } from '../../../api/request/identity.ts'
 import { namedBySelector } from '../../../api/request/request-info.ts'
 import type { DocumentKey, Withdrawal } from '../store.ts'
 import { nameKey, textInScope, type CollectionAddress } from './address.ts'
@@ -23,8 +23,7 @@ export function withdrawnOf(
   const { group, resource } = what.gvr
   const isOwn = (owner: string): boolean => owner.startsWith(holders)
   const scopes = [...state.scopes.values()].filter(
-    ({ key }) =>
-      (isOwn(key[0]) || key[0] === sharedIdentity) && key[2] === group && key[4] === resource,
+    ({ key }) => (isOwn(key[0]) || key[0] === everyone) && key[2] === group && key[4] === resource,
   )
   const [own, shared] = [
     scopes.filter(({ key }) => isOwn(key[0])),

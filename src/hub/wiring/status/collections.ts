@@ -14,7 +14,7 @@ export const collectionStatuses = (
 })
 
 const statusOf = (
-  { key, resourceVersion, confirmedAt, objects, bytes }: MeasuredCollection,
+  { key, readers, resourceVersion, confirmedAt, objects, bytes }: MeasuredCollection,
   cacher: Cacher | undefined,
 ): CollectionStatus => ({
   resource: qualifiedResource(key.gvr),
@@ -22,7 +22,7 @@ const statusOf = (
   namespace: key.namespace ?? '',
   labelSelector: shortened(key.labelSelector),
   fieldSelector: shortened(key.fieldSelector),
-  identity: key.partition.identity,
+  identity: readers.join(', '),
   representation: representationText(key.partition.representation),
   resourceVersion,
   confirmedAt: new Date(confirmedAt).toISOString(),

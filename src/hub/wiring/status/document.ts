@@ -54,8 +54,8 @@ export interface CollectionStatus {
   readonly labelSelector: string
   readonly fieldSelector: string
   /**
-   * The identity that read it: `node`, `shared` for all callers, a service account or the keyed
-   * hash of a token.
+   * The identities that have read it, separated by commas: `node`, `hub`, a service account or the
+   * keyed hash of a token.
    */
   readonly identity: string
   readonly representation: string

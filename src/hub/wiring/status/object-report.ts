@@ -10,7 +10,6 @@ import {
   services,
   volumeClaims,
 } from '../../../api/kube/resources.ts'
-import type { Identity } from '../../../api/request/identity.ts'
 import { jsonOfObject } from '../../../api/codec/members.ts'
 import { mergedRecord } from '../../answers/merged-records.ts'
 import { jsonOf } from '../../answers/on-site-reads.ts'
@@ -22,10 +21,10 @@ import type { LogStore } from '../../store/log/log-store.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
 
-/** A state of the object as one caller was given it. */
+/** A state of the object as callers were given it. */
 interface StoredState {
   /** As `CollectionStatus.identity`. */
-  readonly identity: Identity
+  readonly identity: string
   readonly representation: string
   /** `''`: the object is known to be absent. */
   readonly resourceVersion: string
@@ -179,7 +178,7 @@ const storedStates = (
   store.partitions(gvr).flatMap(({ partition }) => {
     const state = store.get({ partition, gvr, namespace, name })
     if (state === undefined) return []
-    const { identity } = partition
+    const identity = store.readers({ partition, gvr, namespace, name }).join(', ')
     const representation = representationText(partition.representation)
     if (state === 'absent') return [{ identity, representation, resourceVersion: '' }]
     const { object, confirmedAt } = state

@@ -32,7 +32,7 @@ const stored = (): StoredList => ({
 /** A store with one collection. */
 const storeOf = (): ObjectStore =>
   ({
-    ownerOf: (identity: string) => identity,
+    copyOf: (key: unknown) => key,
     version: () => '50',
     committedVersion: () => '50',
     confirmedAt: () => 0,

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import * as resources from '../../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
-import { nodeIdentity, sharedIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
+import { hubIdentity, nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
 import type { CollectionKey, ObjectStore, Partition } from '../../../../src/hub/store/store.ts'
 import { tokenResource } from '../../../../src/hub/store/token-name.ts'
 import {
@@ -30,8 +30,8 @@ const ofToken = (hash: string): Partition => ({ identity: tokenHolder(hash), rep
 const of = {
   pods: collection(),
   secrets: collection({ gvr: gvr('', 'secrets') }),
-  shared: collection({
-    partition: { identity: sharedIdentity, representation: json },
+  ofHub: collection({
+    partition: { identity: hubIdentity, representation: json },
     gvr: gvr('', 'services'),
   }),
   table: collection({
@@ -42,7 +42,7 @@ const of = {
 } satisfies Record<string, CollectionKey>
 type Name = keyof typeof of
 const names = Object.keys(of) as Name[]
-const isNeeded = (name: Name): boolean => ['pods', 'secrets', 'shared'].includes(name)
+const isNeeded = (name: Name): boolean => ['pods', 'secrets', 'ofHub'].includes(name)
 const left = (store: ObjectStore): Name[] => names.filter((name) => store.list(of[name]))
 
 const documents = {
@@ -81,7 +81,7 @@ void t.test('near to its size the least needed goes, and what boots the node nev
   t.ok(store.document(documents.discovery))
   t.notOk(store.document(documents.openapi))
   t.equal(got(store, keyOf('own')), 'own at 501')
-  for (const name of ['pods', 'secrets', 'shared'] as const)
+  for (const name of ['pods', 'secrets', 'ofHub'] as const)
     t.equal(listed(store, of[name])?.length, 20)
   t.ok(faults.includes('write'))
   const size = logFilesIn(join(directory, 'cache')).reduce(

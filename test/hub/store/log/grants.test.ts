@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nodeIdentity, sharedIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
+import { hubIdentity, nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
 import type { Identity } from '../../../../src/api/request/identity.ts'
 import type { CollectionKey, ObjectKey } from '../../../../src/hub/store/store.ts'
 import type { LogStore } from '../../../../src/hub/store/log/log-store.ts'
@@ -17,6 +17,8 @@ const named = (identity: Identity, name: string): ObjectKey => {
   const { partition, gvr } = as(identity)
   return { partition, gvr, namespace: 'default', name }
 }
+
+const large = (name: string) => object(name, 1, { bytes: Buffer.alloc(100_000, name) })
 
 const found = (store: LogStore, identity: Identity, name: string): string | undefined => {
   const stored = store.get(named(identity, name))
@@ -38,14 +40,12 @@ const list = (
 
 void t.test('what one caller has read is kept once, and shown to whom it was given', async (t) => {
   await using store = await open(t.testdir(), everyone)
-  await list(store, as(nodeIdentity), '7', 'a')
-  for (const reader of [nodeIdentity, guest]) {
-    t.equal(store.version(as(reader)), undefined)
-    t.equal(store.list(as(reader)), undefined)
-    t.equal(found(store, reader, 'a'), undefined)
-  }
-  t.equal(store.committedVersion(as(sharedIdentity)), '7')
-  await store.grant(guest, as(guest))
+  await list(store, as(other), '7', 'a')
+  t.equal(store.version(as(guest)), undefined)
+  t.equal(store.list(as(guest)), undefined)
+  t.equal(found(store, guest, 'a'), undefined)
+  t.equal(store.committedVersion(store.copyOf(as(guest))), '7')
+  await list(store, as(guest), '7', 'a')
   t.equal(store.version(as(guest)), '7')
   t.equal(found(store, guest, 'a'), '7')
   t.equal(found(store, guest, 'none'), 'absent')
@@ -54,12 +54,13 @@ void t.test('what one caller has read is kept once, and shown to whom it was giv
     [as(guest)],
   )
   t.equal(found(store, nodeIdentity, 'a'), undefined)
+  await list(store, as(nodeIdentity), '6', 'of-then')
+  t.equal(store.version(as(nodeIdentity)), '7', 'given an older one, it may have the newest')
 })
 
 void t.test('an object is shown to whom it was given, in its newest state', async (t) => {
   await using store = await open(t.testdir(), everyone)
   await store.put(named(guest, 'a'), pod, object('a', 3))
-  await store.grant(guest, named(guest, 'a'))
   await list(store, as(nodeIdentity), '7', 'a', 'b')
   t.equal(found(store, guest, 'a'), '7')
   t.equal(found(store, guest, 'b'), undefined)
@@ -71,7 +72,6 @@ void t.test('of a selection only its own states are shown', async (t) => {
   await using store = await open(t.testdir(), everyone)
   const part = { labelSelector: 'app=a' }
   await list(store, as(guest, part), '5', 'a')
-  await store.grant(guest, as(guest, part))
   await list(store, as(nodeIdentity), '7', 'a', 'b')
   t.equal(found(store, guest, 'a'), '5')
   t.equal(found(store, guest, 'b'), undefined)
@@ -84,11 +84,9 @@ void t.test('a grant outlasts the process, and ends when it is withdrawn', async
     [guest, other].flatMap((each) => [store.version(as(each)), found(store, each, 'one')])
   {
     await using store = await open(directory, everyone)
-    await list(store, as(nodeIdentity), '7', 'a')
-    await store.put(named(guest, 'one'), pod, object('one', 9))
     for (const each of [guest, other]) {
-      await store.grant(each, as(each))
-      await store.grant(each, named(each, 'one'))
+      await list(store, as(each), '7', 'a')
+      await store.put(named(each, 'one'), pod, object('one', 9))
     }
   }
   {
@@ -114,8 +112,9 @@ void t.test('what is being written when it is withdrawn is withdrawn, too', asyn
   await using own = await open(`${directory}/own`)
   await list(store, as(nodeIdentity), '7', 'a')
   const what = { of: 'collections', gvr: as(guest).gvr, namespace: '' } as const
-  const granted = store.grant(guest, as(guest))
-  await Promise.all([granted, store.withdraw(guest, what)])
+  const given = list(store, as(guest), '7', 'a')
+  await new Promise<void>((resolve) => void setImmediate(resolve))
+  await Promise.all([given, store.withdraw(guest, what)])
   t.equal(store.version(as(guest)), undefined)
   const listed = list(own, as(guest), '7', 'a')
   await new Promise<void>((resolve) => void setImmediate(resolve))
@@ -131,26 +130,85 @@ void t.test(
     {
       await using store = await open(directory, everyone)
       await list(store, as(guest), '7', 'a')
-      await store.grant(guest, as(guest))
-      t.equal(store.partitions(gvr, sharedIdentity).length, 1)
+      t.equal(store.partitions(gvr, hubIdentity).length, 1)
     }
     await using store = await open(directory)
-    t.strictSame(store.partitions(gvr, sharedIdentity), [])
+    t.strictSame(store.partitions(gvr, hubIdentity), [])
   },
 )
+
+void t.test('what no caller may have any more is not kept', async (t) => {
+  const directory = t.testdir()
+  const whole = (store: LogStore): unknown[] => [
+    store.version(store.copyOf(as(guest))),
+    store.get(store.copyOf(named(guest, 'one'))),
+  ]
+  const { gvr } = as(guest)
+  {
+    await using store = await open(directory, everyone)
+    for (const each of [guest, other]) {
+      await list(store, as(each), '7', 'a')
+      await store.put(named(each, 'one'), pod, object('one', 9))
+    }
+    for (const each of [guest, other]) {
+      t.not(whole(store)[0], undefined)
+      await store.withdraw(each, { of: 'collections', gvr, namespace: '' })
+      await store.withdraw(each, { of: 'objects', gvr, namespace: 'default', name: 'one' })
+    }
+    t.strictSame(whole(store), [undefined, undefined])
+  }
+  await using store = await open(directory, everyone)
+  t.strictSame(whole(store), [undefined, undefined])
+})
+
+void t.test('an object that is older than another’s list is given, too', async (t) => {
+  await using store = await open(t.testdir(), everyone)
+  await list(store, as(nodeIdentity), '7', 'a')
+  await store.put(named(guest, 'a'), pod, object('a', 5))
+  t.equal(found(store, guest, 'a'), '7')
+})
 
 void t.test('of what is kept for all only what the node reads is never evicted', async (t) => {
   await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
   const part = (name: string) => ({ labelSelector: `app=${name}` })
   await list(store, as(nodeIdentity, part('node')), '1', 'of-the-node')
-  await store.grant(nodeIdentity, as(nodeIdentity, part('node')))
   await list(store, as(guest, part('0')), '1', 'of-the-guest')
-  await store.grant(guest, as(guest, part('0')))
-  for (let at = 1; at < 36; at += 1) {
-    const large = object(`large-${at}`, at, { bytes: Buffer.alloc(100_000) })
-    await replace(store, as(guest, part(`${at}`)), head('1'), [large])
-    await store.grant(guest, as(guest, part(`${at}`)))
-  }
+  for (let at = 1; at < 36; at += 1)
+    await replace(store, as(tokenHolder(`${at}`), part(`${at}`)), head(`${at}`), [
+      large(`large-${at}`),
+    ])
   await until('what only the guest reads to go', () => !store.list(as(guest, part('0'))))
   t.ok(store.list(as(nodeIdentity, part('node'))))
+})
+
+void t.test(
+  'what one caller alone has read may take a quarter, and costs others nothing',
+  async (t) => {
+    await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
+    const part = (name: string) => ({ labelSelector: `app=${name}` })
+    const both = part('both')
+    for (const each of [guest, other])
+      await replace(store, as(each, both), head('1'), [large('both')])
+    await replace(store, as(other, part('other')), head('1'), [large('other')])
+    for (let at = 0; at < 20; at += 1) {
+      await replace(store, as(guest, part(`${at}`)), head('1'), [large(`${at}`)])
+      await store.put(named(guest, `one-${at}`), pod, large(`one-${at}`))
+    }
+    await until('its oldest to go', () => !store.list(as(guest, part('0'))))
+    t.equal(found(store, guest, 'one-0'), undefined)
+    t.ok(found(store, guest, 'one-19'))
+    t.ok(store.list(as(other, part('other'))))
+    for (const each of [guest, other]) t.ok(store.list(as(each, both)))
+  },
+)
+
+void t.test('lists on their way count for who reads them', async (t) => {
+  await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
+  const begin = async (reader: Identity, labelSelector: string): Promise<void> => {
+    const many = Array.from({ length: 1_000 }, (_, at) => object(`p-${at}`, 1))
+    await using replacement = store.replace(as(reader, { labelSelector }))
+    for (let at = 0; at < 5; at += 1) await replacement.add({ objects: many })
+  }
+  await t.rejects(begin(guest, 'app=a'), { message: /lists in progress of token:guest/ })
+  await t.resolves(begin(nodeIdentity, 'app=b'))
 })
