@@ -25,6 +25,7 @@ import {
   applyFlag,
   hubImageFlag,
   manifestFolderFlag,
+  missingRoot,
   mountedPath,
   nodePathFlags,
   offlineReadyFlag,
@@ -120,7 +121,8 @@ Exit codes: 0, planned or done; 1, it could not, and says why; 2, invalid argume
     const { values, words, mistakes } = readFlags(adoptFlags, argv)
     const wrong = [
       ...mistakes,
-      ...strayWords(words),
+      ...strayWords(words, adoptFlags),
+      ...missingRoot(values),
       ...(values['dry-run'] && values.rollback
         ? ['--dry-run and --rollback: give one of them']
         : []),

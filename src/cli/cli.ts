@@ -99,7 +99,9 @@ async function help([about, ...rest]: readonly string[], terminal: Terminal): Pr
 function unknown(word: string, terminal: Terminal): ExitCode {
   const instead = Object.hasOwn(gone, word) ? gone[word] : undefined
   if (instead !== undefined) return refuse(terminal, '', [instead])
-  const suggestion = didYouMean(word, Object.keys(commands))
+  const suggestion = word.startsWith('-')
+    ? ': flags come after a command, as in nodehub start --server-addr=...'
+    : didYouMean(word, Object.keys(commands))
   return refuse(terminal, '', [`there is no command ${JSON.stringify(word)}${suggestion}`])
 }
 

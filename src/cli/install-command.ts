@@ -97,7 +97,7 @@ Exit codes: 0, done; 1, it was refused or failed, and says why; 2, invalid argum
     const forAdopt = values.adopt ? [] : Object.keys(passedFlags).filter((name) => given.has(name))
     const wrong = [
       ...mistakes,
-      ...strayWords(words),
+      ...strayWords(words, installFlags),
       ...forAdopt.map((name) => `--${name} is for --adopt`),
       ...(values.uninstall && values.hold ? ['--uninstall and --hold: give one of them'] : []),
     ]

@@ -245,8 +245,10 @@ export async function runJoin(
   const { values, given, words, mistakes } = readFlags(joinFlags, argv, processSources(argv).env)
   const wrong = [
     ...mistakes,
-    ...strayWords(words),
-    ...(values['nodepool-name'] === undefined ? ['--nodepool-name is required'] : []),
+    ...strayWords(words, joinFlags),
+    ...(values['nodepool-name'] === undefined
+      ? ['--nodepool-name is required: the NodePool that the node is to be in']
+      : []),
     ...conflictingFlags(values),
     ...bootstrapMistakes(values),
     ...(values.systemd ? ofStaticPods.filter((name) => given.has(name)) : []).map(

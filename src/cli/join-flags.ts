@@ -120,8 +120,14 @@ export const offlineReadyFlag = option({
 export const canRestart = (root: string): boolean =>
   root === '/' || existsSync(join(root, systemdSocket))
 
+/** A mistake if there is no folder of the name. */
+export const missingRoot = ({ root }: { readonly root: string }): string[] =>
+  existsSync(root) ? [] : [`--root: ${root} is not there`]
+
 /** Mistakes in the combination of flags. */
-export const conflictingFlags = ({ restart, root }: ValuesOf<typeof nodePathFlags>): string[] =>
-  restart && !canRestart(root)
+export const conflictingFlags = ({ restart, root }: ValuesOf<typeof nodePathFlags>): string[] => [
+  ...missingRoot({ root }),
+  ...(restart && !canRestart(root)
     ? ['--restart is for this node or a host that runs systemd, and --root is neither']
-    : []
+    : []),
+]

@@ -62,7 +62,7 @@ export async function runLeave(
   const { values, words, mistakes } = readFlags(leaveFlags, argv)
   const wrong = [
     ...mistakes,
-    ...strayWords(words),
+    ...strayWords(words, leaveFlags),
     ...conflictingFlags(values),
     ...purgeMistakes(values),
   ]

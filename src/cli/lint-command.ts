@@ -66,7 +66,10 @@ arguments, or a file that cannot be read.
   files: true,
   async run(argv, terminal) {
     const { values, words: files, mistakes } = readFlags(lintFlags, argv)
-    const all = files.length === 0 ? [...mistakes, 'it needs the name of a file, or -'] : mistakes
+    const all =
+      files.length === 0
+        ? [...mistakes, 'FILE is missing: the name of a manifest, or - for standard input']
+        : mistakes
     if (all.length > 0) return refuse(terminal, 'lint', all)
     const read = files.map((file) => ({ file, ...sourceOf(file) }))
     const wrong = read.flatMap(({ file, mistakes }) =>

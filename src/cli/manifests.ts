@@ -234,7 +234,7 @@ export const manifests: Command = {
   async run(argv, terminal) {
     const { values, given, words, mistakes, notes } = readFlags(flags, argv)
     const { part } = values
-    const wrong = [...mistakes, ...strayWords(words), ...conflicts(values, given)]
+    const wrong = [...mistakes, ...strayParts(words), ...conflicts(values, given)]
     if (wrong.length > 0 || part === undefined) return refuse(terminal, 'manifests', wrong)
     terminal.out(manifest(part, values))
     // On standard error: it is visible if standard output is piped into kubectl.
@@ -242,6 +242,14 @@ export const manifests: Command = {
     return 0
   },
 }
+
+/** A part that is named without its flag is usual. */
+const strayParts = (words: readonly string[]): readonly string[] =>
+  words.flatMap((word) =>
+    parts.some((part) => part === word)
+      ? [`${JSON.stringify(word)} is not a flag, did you mean --part=${word}?`]
+      : strayWords([word], flags),
+  )
 
 /** Mistakes in the combination of flags. */
 function conflicts(
@@ -266,7 +274,7 @@ function wrongAdoptFlags(given: readonly string[], part: Part | undefined): read
   const others = [...read.given].filter((name) => !passable.includes(name))
   return [
     ...read.mistakes,
-    ...strayWords(read.words),
+    ...strayWords(read.words, adoptFlags),
     ...others.map((name) => `--${name} is not for a DaemonSet, but ${listed(passable)} are`),
   ].map((mistake) => `--adopt-flag: ${mistake}`)
 }

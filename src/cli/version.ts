@@ -6,7 +6,7 @@ export const version: Command = {
   usage: 'version',
   description: 'Prints the versions of nodehub and of Node.\n',
   async run(argv, terminal) {
-    if (argv.length > 0) return refuse(terminal, 'version', ['it takes no words behind it'])
+    if (argv.length > 0) return refuse(terminal, 'version', ['it takes no arguments'])
     terminal.out(versionText())
     return 0
   },

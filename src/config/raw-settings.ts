@@ -80,19 +80,20 @@ export function settingsFromFlags(argv: readonly string[], options: OptionTable)
   const words: string[] = []
   const mistakes: string[] = []
   for (const { word, called, name, text } of flagsIn(argv, options)) {
+    const shown = `${word.startsWith('--') ? '--' : '-'}${called}`
     if (called === undefined && (word === '-' || !word.startsWith('-'))) words.push(word)
     else if (called === undefined)
       mistakes.push(`${JSON.stringify(word)} is not a flag${meant(word, options)}`)
     else if (name === undefined)
-      mistakes.push(`--${called} is not known${didYouMean(called, Object.keys(options), '--')}`)
-    else if (text === undefined) mistakes.push(`--${called} needs a value`)
+      mistakes.push(`${shown} is not known${didYouMean(called, Object.keys(options), '--')}`)
+    else if (text === undefined) mistakes.push(`${shown} needs a value`)
     else {
       const between = options[name]?.type.adds
       const before = between === undefined ? undefined : settings.get(name)?.text
       settings.set(name, {
         text: before === undefined ? text : `${before}${between}${text}`,
         source: 'flag',
-        origin: `--${called}`,
+        origin: shown,
       })
     }
   }
@@ -167,11 +168,14 @@ function parsed(content: string): [string, unknown][] | string {
     const document: unknown = parse(content)
     if (document === null || document === undefined) return []
     if (typeof document === 'object' && !Array.isArray(document)) return Object.entries(document)
-    return 'is not a mapping of names to values'
+    return 'must have names with values, as server-addr: https://10.0.0.1:6443'
   } catch (cause) {
     // The parser puts the place before the lines that it quotes.
     const [first = ''] = (cause instanceof Error ? cause.message : String(cause)).split('\n')
-    return first.replace(/ at line (\d+), column (\d+):$/, ' (line $1, column $2)')
+    return `is not YAML: ${first}`.replace(
+      / at line (\d+), column (\d+):$/,
+      ' (line $1, column $2)',
+    )
   }
 }
 

@@ -7,7 +7,7 @@ import {
   type RawSettings,
   type SettingSource,
 } from './raw-settings.ts'
-import type { Option, OptionTable } from './option.ts'
+import { nameIn, type Option, type OptionTable } from './option.ts'
 import { redactedText } from './value.ts'
 
 export interface SettingSources {
@@ -51,7 +51,7 @@ export function readSettings<Table extends OptionTable>(
   const environment = settingsFromEnvironment(env, table)
   const sources = [flags, environment, fileNamedBy(flags, environment, readFile, table)]
   const [ofFlags = [], ...others] = sources.map((source) => source.mistakes)
-  const mistakes = [...ofFlags, ...strayWords(flags.words), ...others.flat()]
+  const mistakes = [...ofFlags, ...strayWords(flags.words, table), ...others.flat()]
   const settings = Object.entries(table).map(([name, option]) => {
     const found = sources.map((source) => source.settings.get(name)).find((setting) => setting)
     return resolve(name as keyof Table & string, option, found, mistakes)
@@ -98,8 +98,12 @@ export function resolve<Name extends string>(
 }
 
 /** The mistakes for positional arguments of a command that takes no more. */
-export const strayWords = (words: readonly string[]): readonly string[] =>
-  words.map((word) => `${JSON.stringify(word)} is not a flag`)
+export const strayWords = (words: readonly string[], table: OptionTable): readonly string[] =>
+  words.map((word) => {
+    const [called = ''] = word.split('=', 1)
+    const isName = nameIn(table, called) !== undefined
+    return `${JSON.stringify(word)} is not a flag${isName ? `, did you mean --${called}?` : ''}`
+  })
 
 export const messageOf = (cause: unknown): string =>
   cause instanceof Error ? cause.message : String(cause)

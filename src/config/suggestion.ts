@@ -1,8 +1,11 @@
-/** The candidate with the least edits from `word`, if there are few enough. */
+/** The one candidate that begins with `word`, or that with the least edits from it, if few. */
 function nearest(word: string, candidates: Iterable<string>): string | undefined {
+  const all = [...candidates]
+  const [begun, ...more] = all.filter((candidate) => candidate.startsWith(word))
+  if (begun !== undefined && more.length === 0) return begun
   let best: string | undefined
   let least = Math.max(1, Math.floor(word.length / 3)) + 1
-  for (const candidate of candidates) {
+  for (const candidate of all) {
     const distance = editsBetween(word.slice(0, 64), candidate)
     if (distance < least) {
       least = distance

@@ -1,5 +1,6 @@
 import { isIP, isIPv4 } from 'node:net'
 import type { GVR } from '../api/kube/gvk.ts'
+import { didYouMean } from './suggestion.ts'
 
 /** A parsed value, or what is wrong, worded to follow the text: `"abc" is not a port`. */
 export type Parsed<T> = { readonly value: T } | { readonly wrong: string }
@@ -106,7 +107,9 @@ export function oneOf<const T extends string>(
     words: [...words, ...Object.keys(aliases)],
     parse(text) {
       const value = [...words, ...former].find((word) => word === text) ?? aliases[text]
-      return value === undefined ? wrong(`is none of ${words.join(', ')}`) : { value }
+      return value === undefined
+        ? wrong(`is none of ${words.join(', ')}${didYouMean(text, words)}`)
+        : { value }
     },
   }
 }
@@ -120,11 +123,12 @@ export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
   parse(text) {
     const values: T[] = []
     const mistakes: string[] = []
-    for (const part of text.split(',')) {
-      if (part.trim() === '') continue
+    const parts = text.split(',').filter((part) => part.trim() !== '')
+    for (const part of parts) {
       const parsed = item.parse(part.trim())
-      if ('wrong' in parsed) mistakes.push(`${redactedText(part.trim())}, which ${parsed.wrong}`)
-      else values.push(parsed.value)
+      if ('value' in parsed) values.push(parsed.value)
+      else if (parts.length === 1) return parsed
+      else mistakes.push(`${redactedText(part.trim())}, which ${parsed.wrong}`)
     }
     return mistakes.length > 0 ? wrong(`has ${mistakes.join(', and ')}`) : { value: values }
   },

@@ -373,7 +373,7 @@ void t.test('unreadable input changes nothing', async (t) => {
   t.strictSame(treeOf(root), before)
   t.match(await run(join, ['--nodepol-name=x', 'y', '--restart', '--root=/x']), {
     code: 2,
-    err: /did you mean --nodepool-name\?\n.*"y" is not a flag\n.*--nodepool-name is required\n.*--restart is for this node/,
+    err: /did you mean --nodepool-name\?\n.*"y" is not a flag\n.*--nodepool-name is required.*\n.*--root: \/x is not there\n.*--restart is for this node/,
   })
 })
 

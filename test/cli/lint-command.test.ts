@@ -44,9 +44,9 @@ void t.test('unreadable files exit 2, and the others are linted', async (t) => {
   const flags = await linted('--outptu=json', '--pool=x=y', '--output=xml')
   t.equal(flags.code, 2)
   t.match(flags.err, 'did you mean --output?')
-  t.match(flags.err, '"x=y", which is not NAME=host-network')
+  t.match(flags.err, '--pool: "x=y" is not NAME=host-network')
   t.match(flags.err, '"xml" is none of text, json')
-  t.match(flags.err, 'it needs the name of a file, or -')
+  t.match(flags.err, 'FILE is missing')
 })
 
 void t.test('pools in the files apply to all, and --pool precedes them', async (t) => {

@@ -69,11 +69,14 @@ objects, nodes and addresses.
       return { file, bytes, names: archive.names, missing }
     },
     table: ({ file, bytes, names, missing }) =>
-      `${file} has ${names.length} files, ${bytes} bytes.\n${missing
-        .map((line) => `missing: ${line}\n`)
+      `${file} has ${names.length} files, ${bytes} bytes.\n${[...Map.groupBy(missing, reasonOf)]
+        .map(([why, lines]) => `missing: ${lines.map(nameOf).join(', ')}: ${why}\n`)
         .join('')}`,
     code: ({ missing }) => (missing.length === 0 ? 0 : 1),
   })
+
+const nameOf = (line: string): string => line.slice(0, line.indexOf(': '))
+const reasonOf = (line: string): string => line.slice(line.indexOf(': ') + 2)
 
 const timeText = (): string =>
   new Date(now()).toISOString().replaceAll(/[-:]/g, '').replace(/\..*/, 'Z')

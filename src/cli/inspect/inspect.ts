@@ -130,7 +130,7 @@ export async function parseInspection(
     ...mistakes,
     ...(one ? [] : [unknown(what)]),
     ...takes.slice(given.length).map((name) => `${name} is missing`),
-    ...strayWords(words.slice(1 + takes.length)),
+    ...strayWords(words.slice(1 + takes.length), flags),
     ...(one?.acts && values.watch ? [`--watch: ${what} is done once`] : []),
     ...(one && !one.ofStopped && isOfStopped(values) ? [await ofRunning(what)] : []),
   ]
@@ -165,8 +165,9 @@ function unknown(what: string | undefined): string {
   const instead = what !== undefined && Object.hasOwn(gone, what) ? gone[what] : undefined
   if (instead !== undefined) return instead
   const names = Object.keys(inspections)
-  const suggestion = what === undefined ? '' : didYouMean(what, names)
-  return `it is one of ${names.join(', ')} that can be inspected${suggestion}`
+  return what === undefined
+    ? `WHAT is missing, one of ${names.join(', ')}`
+    : `there is no report ${JSON.stringify(what)}${didYouMean(what, names)}`
 }
 
 function inspected(
@@ -211,7 +212,7 @@ function inspected(
 const isRefused = (cause: unknown): boolean =>
   (cause as NodeJS.ErrnoException).code === 'ECONNREFUSED'
 
-const ofNone = `; of a stopped hub, inspect status --root-dir=${defaultRootDir} shows what is on the disk`
+const ofNone = `; check that the hub runs, and --serve-port; of a stopped hub, inspect status --root-dir=${defaultRootDir} shows what is on the disk`
 
 /** Loaded only for it: it brings the store's modules. */
 async function stopped(values: FamilyValues, path: string): Promise<unknown> {

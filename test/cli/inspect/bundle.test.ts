@@ -141,7 +141,7 @@ void t.test('a bundle without a running hub names the missing reports', async (t
   const file = join(folder, 'bundle.tar.gz')
   const { code, out } = await run('--serve-port=1', `--file=${file}`)
   t.equal(code, 1)
-  t.match(out, /^missing: inspect\/status\.txt: .*ECONNREFUSED/m)
+  t.match(out, /^missing: inspect\/status\.txt, .*ECONNREFUSED/m)
   t.match(contentsOf(file).get('missing.txt'), /^metrics\.txt: .*ECONNREFUSED/m)
   t.match(contentsOf(file).get('versions.txt'), /^nodehub /)
 

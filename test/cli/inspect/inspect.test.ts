@@ -125,7 +125,7 @@ void t.test('all mistakes are reported together', async (t) => {
   const { code, err } = await run('bot', 'more', '--outptu=json', '--serve-port=x', '--output=xml')
   t.equal(code, 2)
   for (const said of [
-    'it is one of status, ',
+    'there is no report "bot", did you mean boot?',
     '"more"',
     'did you mean --output?',
     '--serve-port',
