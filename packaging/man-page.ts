@@ -1,4 +1,5 @@
 import { ownVersion } from '../src/base/own-version.ts'
+import { programName } from '../src/cli/command.ts'
 import { examplesOf } from '../src/cli/examples.ts'
 import { flagText, flagUsage, otherSources } from '../src/cli/flag-help.ts'
 import { summary } from './package-facts.ts'
@@ -38,7 +39,7 @@ function section({ name, own, others, ...command }: ReferenceSection): string {
   const elsewhere = [...others].map(
     ([owner, names]) => `As for ${owner}: ${names.map((each) => `--${each}`).join(', ')}.`,
   )
-  const forms = usage.split('\n').map((form) => `nodehub ${form}`)
+  const forms = usage.split('\n').map(programName)
   return [
     `.SS ${escaped(name)}\n`,
     asItIs(forms.join('\n')),
