@@ -184,10 +184,11 @@ export async function startHub(
     metrics,
     log,
     onAnswer: (line, detail) => {
+      const at = now()
       answers.add(line)
-      counts.add(line, now())
-      hour.add(line, detail, now())
-      requests.note(line, detail, now())
+      counts.add(line, at)
+      hour.add(line, detail, at)
+      requests.note(line, detail, at)
       onAnswer(line)
     },
   })
