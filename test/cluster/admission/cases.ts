@@ -508,6 +508,15 @@ export const nodeCases: readonly Case[] = [
     said: /stays remembered/,
   },
   {
+    ...patch(
+      `${nodes}/left-standard`,
+      'nor is it told otherwise',
+      { metadata: { annotations: { [previous]: memory('standard', true) } } },
+      422,
+    ),
+    said: /stays remembered/,
+  },
+  {
     ...patch(`${nodes}/orphan`, 'an orphan enters a pool', labels([nodepool, 'host'])),
     shown: [
       [annotation(previous), '{"nodePool":"host","hostNetwork":true}'],

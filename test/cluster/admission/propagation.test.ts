@@ -2,15 +2,13 @@ import t from 'tap'
 import type { ClusterLookup } from '../../../src/cluster/admission/lookup.ts'
 import { onHostNetworkOfPool } from '../../../src/cluster/admission/propagation.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
-import { valueAt, withAt } from '../../../src/api/kube/json-at.ts'
+import { valueAt } from '../../../src/api/kube/json-at.ts'
 import { lookupOf, poolNamed } from './pool-lookup.ts'
 
 const lookup: ClusterLookup = {
   ...lookupOf(poolNamed('host', { hostNetwork: true }), poolNamed('standard')),
   nodeLabels: async (name) =>
     ({
-      'on-host': { 'apps.openyurt.io/nodepool': 'host' },
-      orphan: {},
       unread: 'unknown' as const,
     })[name],
 }
@@ -28,61 +26,9 @@ const required = (...nodeSelectorTerms: Json[]): JsonObject => ({
   },
 })
 
-const pools = (...values: string[]) => ({
-  matchExpressions: [{ key: 'apps.openyurt.io/nodepool', operator: 'In', values }],
-})
-
 const onNode = (...values: string[]) => ({
   matchFields: [{ key: 'metadata.name', operator: 'In', values }],
 })
-
-void t.test(
-  'a pod of a host-network pool is on the host network, however it names the pool',
-  async (t) => {
-    const cases: [string, JsonObject, boolean][] = [
-      ['by its wish', pod({}, { 'apps.openyurt.io/desired-nodepool': 'host' }), true],
-      [
-        'by its wish as first proposed',
-        pod({}, { 'nodepool.openyurt.io/desired-nodepool': 'host' }),
-        true,
-      ],
-      ['as YurtAppSet does', pod({}, { 'apps.openyurt.io/pool-name': 'host' }), true],
-      ['by its node selector', pod(inPool), true],
-      ['by its affinity', pod(required(pools('host'))), true],
-      [
-        'by each alternative of it',
-        pod(required(pools('host'), { ...pools('host'), ...onNode('x') })),
-        true,
-      ],
-      ['in two ways', pod(inPool, { 'apps.openyurt.io/pool-name': 'host' }), true],
-      ['by its node, as DaemonSets do', pod(required(onNode('on-host'))), true],
-      ['by its nodeName, without a scheduler', pod({ nodeName: 'on-host' }), true],
-      ['a standard pool', pod({}, { 'apps.openyurt.io/pool-name': 'standard' }), false],
-      ['no pool', pod({}), false],
-      ['one of two pools', pod(required(pools('host', 'standard'))), false],
-      ['one pool or another', pod(required(pools('host'), pools('standard'))), false],
-      [
-        'a pool or none',
-        pod(required(pools('host'), { matchExpressions: [{ key: 'a', operator: 'Exists' }] })),
-        false,
-      ],
-      ['a node in no pool', pod(required(onNode('orphan'))), false],
-      ['a node there is not', pod(required(onNode('gone'))), false],
-      ['an affinity that matches nothing', pod(required({})), false],
-      ['one alternative that matches something', pod(required({}, pools('host'))), true],
-    ]
-    for (const [what, before, hostNetwork] of cases) {
-      const { object, warnings } = await onHostNetworkOfPool(before, lookup)
-      t.strictSame(
-        object,
-        hostNetwork ? withAt(before, ['spec', 'hostNetwork'], true) : before,
-        what,
-      )
-      t.strictSame(warnings, [], what)
-      t.equal((await onHostNetworkOfPool(object, lookup)).object, object, `${what}: applied again`)
-    }
-  },
-)
 
 void t.test('a pod that is ambiguous or could not run stays as is, with a warning', async (t) => {
   const port = (ports: JsonObject) => ({ ...inPool, containers: [{ name: 'a', ports: [ports] }] })

@@ -146,19 +146,6 @@ void t.test('the hostnetwork label is put on where no pod on the pod network run
   t.strictSame(taken.withheldFor, ['a/1', 'a/2', 'a/3', 'a/4'])
 })
 
-void t.test(
-  'the hostnetwork label that was taken off by hand is put back, whatever runs there',
-  async (t) => {
-    const settled = written(inPool('h'), reconcileNode(inPool('h'), hostPool, []).write)
-    const bare = { ...settled, labels: { [nodePoolLabel]: 'h' } }
-    for (const pods of [undefined, [], ['a/1']]) {
-      const { write, events } = reconcileNode(bare, hostPool, pods)
-      t.strictSame(write, { metadata: { labels: { [hostNetworkLabel]: 'true' } } })
-      t.match(events, [{ reason: 'HostNetworkLabelRestored' }])
-    }
-  },
-)
-
 void t.test('a node registered with the label is recorded so', async (t) => {
   const came = node({ [nodePoolLabel]: 'h', [hostNetworkLabel]: 'true' })
   const after = written(came, reconcileNode(came, hostPool, undefined).write)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { poolDefinition } from '../../../src/cluster/crd/definition.ts'
 import type { Json } from '../../../src/api/kube/json.ts'
-import { valueAt, listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
+import { listAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
 
 const definition = JSON.parse(
   JSON.stringify(
@@ -35,38 +35,6 @@ void t.test('each version has the fields that OpenYurt gives it', async (t) => {
   t.strictSame(fields('v1beta1', 'status'), counts)
   const leaders = ['conditions', 'leaderEndpoints', 'leaderLastElectedTime', 'leaderNum']
   t.strictSame(fields('v1beta2', 'status'), [...counts, ...leaders].toSorted())
-})
-
-void t.test('all versions are served, one is stored, each has a status of its own', async (t) => {
-  t.strictSame(
-    versions.map((each) => [
-      valueAt(each, 'name'),
-      valueAt(each, 'served'),
-      valueAt(each, 'storage'),
-    ]),
-    [
-      ['v1alpha1', true, false],
-      ['v1beta1', true, false],
-      ['v1beta2', true, true],
-    ],
-  )
-  for (const each of versions) t.strictSame(valueAt(each, 'subresources'), { status: {} })
-  t.match(textAt(version('v1alpha1'), 'deprecationWarning'), /v1beta2/)
-})
-
-void t.test('printer columns are those of OpenYurt', async (t) => {
-  const columns = (name: string) =>
-    listAt(version(name), 'additionalPrinterColumns').map((each) => textAt(each, 'name'))
-  t.strictSame(columns('v1beta1'), ['Type', 'ReadyNodes', 'NotReadyNodes', 'Age'])
-  t.strictSame(columns('v1beta2'), [
-    'Type',
-    'ReadyNodes',
-    'NotReadyNodes',
-    'LeaderNodes',
-    'LeaderElectionAge',
-    'Age',
-  ])
-  t.strictSame(listAt(definition, 'spec', 'names', 'shortNames'), ['np'])
 })
 
 void t.test('a caBundle is set if there is one', async (t) => {

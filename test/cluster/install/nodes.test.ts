@@ -1,7 +1,7 @@
 import t from 'tap'
 import { nodeInstallers } from '../../../src/cluster/install/nodes.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
-import { listAt, objectAt, textAt, valueAt } from '../../../src/api/kube/json-at.ts'
+import { listAt, objectAt, valueAt } from '../../../src/api/kube/json-at.ts'
 
 const printed = JSON.parse(
   JSON.stringify(nodeInstallers({ namespace: 'kube-system', image: 'hub:1' })),
@@ -12,18 +12,6 @@ const containersOf = (set: JsonObject): readonly Json[] => [
   ...listAt(specOf(set), 'initContainers'),
   ...listAt(specOf(set), 'containers'),
 ]
-
-void t.test('a node without the label has no installer, and one is installed or removed', (t) => {
-  t.strictSame(
-    printed.map((set) => [textAt(set, 'metadata', 'name'), specOf(set)['nodeSelector']]),
-    [
-      ['nodehub-install', { 'nodehub.io/hub': 'install' }],
-      ['nodehub-remove', { 'nodehub.io/hub': 'remove' }],
-    ],
-  )
-  t.equal(textAt(printed[0] ?? null, 'spec', 'updateStrategy', 'type'), 'RollingUpdate')
-  t.end()
-})
 
 void t.test('only the installer gets --dummy-if-ip', (t) => {
   const installation = { namespace: 'kube-system', image: 'hub:1', dummyAddress: 'fd00::2:1' }
