@@ -19,7 +19,7 @@ const collection: ClientCollection = {
   fieldSelector: '',
 }
 
-const state = (inputs: string, acts = true): ChainState => ({ chain: '[["a",""]]', inputs, acts })
+const state = (inputs: string): ChainState => ({ chain: '[["a",""]]', inputs, acts: true })
 const [one, two] = [state('1'), state('2')]
 
 const at = (version: number): ResourceVersion => {
@@ -27,18 +27,6 @@ const at = (version: number): ResourceVersion => {
   if (!known) throw new Error('no version')
   return known
 }
-
-void t.test('a client goes on from where it has listed, and lists where nothing is known', (t) => {
-  const shown = new ShownStates()
-  t.equal(shown.faultAt(collection, one, at(10)), shownUnknown)
-  t.equal(shown.faultAt(collection, state('1', false), at(10)), undefined, 'where nothing acts')
-  shown.listed(collection, one, '10')
-  t.equal(shown.faultAt(collection, one, at(10)), undefined)
-  t.equal(shown.faultAt(collection, one, at(12)), undefined)
-  t.equal(shown.faultAt(collection, one, at(9)), shownUnknown, 'it has that from elsewhere')
-  t.equal(shown.faultAt({ ...collection, component: 'x' }, one, at(10)), shownUnknown)
-  t.end()
-})
 
 void t.test('a client that was away while something changed has to list', (t) => {
   const shown = new ShownStates()
@@ -59,17 +47,6 @@ void t.test('a list of a restored cluster counts from its own version on', (t) =
   shown.changed(collection, one, at(100))
   shown.listed(collection, one, '7')
   t.equal(shown.faultAt(collection, one, at(7)), undefined)
-  t.end()
-})
-
-void t.test('a client that never lists here is sent to list only once', (t) => {
-  const shown = new ShownStates()
-  shown.expired(collection, one)
-  t.equal(shown.faultAt(collection, one, at(10)), undefined)
-  t.equal(shown.faultAt(collection, two, at(10)), filtersChanged)
-  shown.listed(collection, one, '10')
-  shown.expired(collection, two)
-  t.equal(shown.faultAt(collection, two, at(10)), filtersChanged, 'one that does lists')
   t.end()
 })
 

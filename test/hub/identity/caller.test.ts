@@ -100,19 +100,6 @@ void t.test('a caller is answered 503 where the owner of its socket cannot be re
   await t.rejects(authenticate(request(), failing(new TypeError('a mistake'))), TypeError)
 })
 
-void t.test('a caller without credentials is the node only on loopback', async (t) => {
-  for (const localAddress of ['192.0.2.8', '2001:db8::8']) {
-    const elsewhere = { ...request(), peer: { ...peer, address: localAddress, localAddress } }
-    for (const rule of ['root', 'node'] as const)
-      t.equal(await refusal(elsewhere, rules(rule, 0)), 401, `${rule} at ${localAddress}`)
-  }
-  for (const address of ['192.0.2.9', '::ffff:192.0.2.9', '2001:db8::9']) {
-    const beside = { ...request(), peer: { ...peer, address } }
-    t.equal(await refusal(beside, rules('node', 0)), 401, `from ${address} to loopback`)
-  }
-  t.equal(await refusal(request(), rules('root', 0)), 0)
-})
-
 void t.test(
   'the node’s credentials cannot impersonate, in any case of the field name',
   async (t) => {
@@ -127,14 +114,6 @@ void t.test(
   },
 )
 
-void t.test(
-  'with a token of its own a caller may impersonate: the API server decides',
-  async (t) => {
-    const headers = ['Authorization', 'Bearer a', 'Impersonate-User', 'jane']
-    t.match(await authenticate(request(...headers), rules('root', 0)), { credential: 'caller' })
-  },
-)
-
 void t.test('without credentials, root is the node, and no other user is', async (t) => {
   t.strictSame(await authenticate(request(), rules('root', 0)), {
     identity: 'node',
@@ -143,17 +122,6 @@ void t.test('without credentials, root is the node, and no other user is', async
   for (const uid of [1, 1000, 65_534, 4_294_967_295, undefined]) {
     t.equal(await refusal(request(), rules('root', uid)), 401, String(uid))
   }
-})
-
-void t.test('a caller is refused while the kernel cannot tell its user', async (t) => {
-  let failing = true
-  const owners = new SocketOwners(async () => {
-    if (failing) throw Object.assign(new Error('EMFILE'), { code: 'EMFILE' })
-    return tableOf(0)
-  })
-  t.equal(await refusal(request(), { ...rules('root'), owners }), 503)
-  failing = false
-  t.equal(await refusal(request(), { ...rules('root'), owners }), 0)
 })
 
 void t.test('with --anonymous-loopback=node any local user is the node', async (t) => {
@@ -235,15 +203,6 @@ void t.test(
     const { knownUntil, ...caller } = await authenticate(silent, offline(rules('root', 0)))
     t.strictSame(caller, { identity: 'node', credential: 'node' })
     t.equal(knownUntil?.aborted, false, 'for as long as the hub is offline')
-    t.equal(await refusal(silent, offline(rules('root', 1000))), 401, 'of another user')
-    t.equal(
-      await refusal(silent, offline(rules('node', 1000))),
-      0,
-      'with --anonymous-loopback=node',
-    )
-    t.equal(await refusal(silent, offline(rules('none', 0))), 401, 'with --anonymous-loopback=none')
-    const notServed = { ...offline(rules('node', 0)), plainServed: false }
-    t.equal(await refusal(silent, notServed), 401, 'where the plain port serves no one')
     const refused = { ...silent, peer: { ...peer, tls: {} } }
     t.equal(await refusal(refused, offline(rules('node', 0))), 401, 'with a certificate of others')
     const [here, there] = ['127.0.0.1', '192.0.2.8']

@@ -80,12 +80,6 @@ const publishing = {
   '/openid/v1/jwks': answer(JSON.stringify(tokens.keySet)),
 }
 
-void t.test('the claim learns of an answer’s status, and the answer passes as it is', async (t) => {
-  const { send, heard } = heed(rootFolder(t), { '/api/v1/pods': answer('{}', 403) })
-  t.equal((await send()).status, 403)
-  t.strictSame(heard, [403])
-})
-
 void t.test('an answer is passed on once its proof of the token is on the disk', async (t) => {
   const written = Promise.withResolvers<void>()
   const { send } = heed(rootFolder(t), {}, written.promise)

@@ -85,22 +85,6 @@ void t.test('the listener learns of a proven caller before the request goes on',
   t.strictSame(heard, [nodeIdentity])
 })
 
-void t.test('the listener learns of a token with the answer that proves it', async (t) => {
-  for (const accepted of [true, false]) {
-    const heard: Identity[] = []
-    let holds = false
-    const identity = tokenHolder('hash')
-    const claim = claimOf({ holds: () => holds, identity: () => identity })
-    const exchange = { ...exchangeOf('/api/v1/pods'), identity, claim }
-    await withProvenCaller(async () => {
-      t.strictSame(heard, [])
-      holds = accepted
-      return emptyReply
-    })({ ...exchange, onProven: (who) => heard.push(who) })
-    t.strictSame(heard, accepted ? [identity] : [])
-  }
-})
-
 void t.test('the listener learns of a token with the 101 that proves it', async (t) => {
   const heard: Identity[] = []
   let holds = false
@@ -123,25 +107,6 @@ void t.test('the listener learns of a token with the 101 that proves it', async 
   answered.resolve(101)
   await answered.promise
   t.strictSame(heard, [identity])
-})
-
-void t.test('the listener learns of a proof that an answer revokes', async (t) => {
-  for (const isRevoked of [true, false]) {
-    const heard: string[] = []
-    let holds = true
-    const claim = claimOf({ holds: () => holds })
-    await withProvenCaller(async () => {
-      t.strictSame(heard, ['proven'])
-      holds = !isRevoked
-      return emptyReply
-    })({
-      ...exchangeOf('/api/v1/pods'),
-      claim,
-      onProven: () => heard.push('proven'),
-      onDisproven: () => heard.push('disproven'),
-    })
-    t.strictSame(heard, isRevoked ? ['proven', 'disproven'] : ['proven'])
-  }
 })
 
 void t.test('a token that an answer proves an account’s is reported as the account', async (t) => {

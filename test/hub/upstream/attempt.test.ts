@@ -143,14 +143,6 @@ void t.test('silence gives a request up before its answer, and not after it', as
   t.equal(await textOf(answer), 'abcdef')
 })
 
-void t.test('leaving an answer early ends the request upstream', async (t) => {
-  const { reply, wire } = await begin(t, await rawUpstream(t))
-  wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n')
-  const { source } = await reply
-  for await (const _ of new Chunks(source)) break
-  await t.resolves(wire.ended)
-})
-
 const pki = await authority()
 
 /** Passes connections on to `port`, once it is opened. */
@@ -242,22 +234,6 @@ void t.test('an answer in an unknown transfer coding counts as none', async (t) 
     wire.write(`HTTP/1.1 200 OK\r\nTransfer-Encoding: ${coding}\r\n\r\n2\r\nok\r\n0\r\n\r\n`)
     await t.rejects(reply, { code: 'NO_ANSWER', cause: { code: 'UNKNOWN_FRAMING' } }, coding)
   }
-})
-
-void t.test('a held answer that breaks off is none', async (t) => {
-  const { reply, wire } = await begin(t, await rawUpstream(t), true)
-  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
-  await turns()
-  wire.reset()
-  await t.rejects(reply, { code: 'NO_ANSWER', sent: true })
-})
-
-void t.test('a held answer is given when it is whole', async (t) => {
-  const { reply, wire } = await begin(t, await rawUpstream(t), true)
-  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
-  await turns()
-  wire.write('def')
-  t.equal(await textOf(await reply), 'abcdef')
 })
 
 void t.test('a held answer is not held for long, nor when it is long', async (t) => {

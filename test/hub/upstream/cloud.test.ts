@@ -88,55 +88,6 @@ void t.test('the hub is online as long as any upstream is healthy', async (t) =>
   t.strictSame(told, [true, false, true])
 })
 
-void t.test(
-  'onlineChanged fires when online becomes offline or the reverse, and only then',
-  async (t) => {
-    const { cloud, say } = cloudOf(t, { a: 'good', b: 'good' })
-    await cloud.onlineKnown()
-    await say('b', 'good')
-    const online = cloud.onlineChanged
-    await say('a', 'bad')
-    t.equal(online.aborted, false)
-    const before = cloud.since
-    await say('b', 'bad')
-    t.equal(online.aborted, true)
-    t.ok(cloud.since >= before)
-    const offline = cloud.onlineChanged
-    t.equal(offline.aborted, false)
-    await say('a', 'bad')
-    t.equal(offline.aborted, false)
-    await say('a', 'good')
-    t.equal(offline.aborted, true)
-  },
-)
-
-void t.test('a listener of onlineChanged sees the new state', async (t) => {
-  const { cloud, say } = cloudOf(t, { a: 'bad' })
-  await cloud.onlineKnown()
-  const seen: unknown[] = []
-  cloud.onlineChanged.addEventListener('abort', () =>
-    seen.push(cloud.online, cloud.onlineChanged.aborted),
-  )
-  await say('a', 'good')
-  t.strictSame(seen, [true, false])
-})
-
-void t.test('by priority the first healthy upstream is always tried first', async (t) => {
-  const { cloud, say } = cloudOf(t, { a: 'good', b: 'good', c: 'good' })
-  for (const name of ['a', 'b', 'c']) await say(name, 'good')
-  t.strictSame(
-    [names(cloud), names(cloud)],
-    [
-      ['a', 'b', 'c'],
-      ['a', 'b', 'c'],
-    ],
-  )
-  await say('a', 'bad')
-  t.strictSame(names(cloud), ['b', 'c'])
-  await say('a', 'good')
-  t.strictSame(names(cloud), ['a', 'b', 'c'])
-})
-
 void t.test('disposing of the cloud ends the tenure of each upstream', async (t) => {
   const { cloud } = cloudOf(t, { a: 'good', b: 'good' })
   await cloud.onlineKnown()
@@ -157,16 +108,6 @@ void t.test('an API server that is not ready counts as online, and is tried last
   await say('b', 'bad')
   await say('a', 'bad')
   t.strictSame(told, [true, false])
-})
-
-void t.test('an upstream that fails is reported gone, an unready one is not', async (t) => {
-  const { cloud, gone, say } = cloudOf(t, { a: 'good', b: 'good' })
-  await cloud.onlineKnown()
-  await say('b', 'good')
-  await say('b', 'unready')
-  t.strictSame(gone, [])
-  await say('b', 'bad')
-  t.strictSame(gone, ['b'])
 })
 
 void t.test(

@@ -25,12 +25,6 @@ function recorded(rules: Partial<OutlierRules> = {}): Recorded {
   }
 }
 
-void t.test('an upstream without requests is not ejected', async (t) => {
-  const { record } = recorded()
-  t.equal(record.ejected, false)
-  t.equal(record.slowStartWeight, 1)
-})
-
 void t.test('five failures in a row eject, fewer do not', async (t) => {
   const { record, ejections, fail } = recorded()
   fail(4)

@@ -36,13 +36,6 @@ function judged(t: Teardown, rules: Partial<HealthRules> = {}): Judged {
   }
 }
 
-void t.test('an upstream that was never probed is unknown, and not gone', async (t) => {
-  const { upstream, verdicts } = judged(t)
-  t.equal(upstream.health, 'unknown')
-  t.equal(upstream.gone.aborted, false)
-  t.strictSame(verdicts, [])
-})
-
 void t.test('the first probe decides, either way', async (t) => {
   for (const [health, verdict] of [
     ['good', 'healthy'],
@@ -258,22 +251,6 @@ void t.test('a refused probe counts, though bytes still arrive', async (t) => {
   probes.set(origin, 'bad')
   t.equal(await refused, false)
   t.strictSame(verdicts, ['healthy', 'unhealthy'])
-})
-
-void t.test('requests that fail eject it, and a new tenure begins without that', async (t) => {
-  const { upstream, probe } = judged(t, { failedRetry: 1, healthyThreshold: 1 })
-  await probe('good')
-  t.equal(upstream.availability, 'ready')
-  for (let i = 0; i < 5; i++) upstream.failed(performance.now())
-  t.equal(upstream.availability, 'ejected')
-  await upstream.probe()
-  await upstream.probe()
-  t.equal(upstream.health, 'healthy', 'its probes succeed')
-  t.equal(upstream.availability, 'ejected')
-  await probe('bad')
-  t.equal(upstream.availability, 'unhealthy')
-  await probe('good')
-  t.equal(upstream.availability, 'ready')
 })
 
 void t.test(

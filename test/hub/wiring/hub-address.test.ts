@@ -111,29 +111,6 @@ void t.test('a name that the certificate has', async (t) => {
   t.strictSame(hub.told, [{ ...hub.here, host: 'localhost' }])
 })
 
-void t.test('what the hub knows without a probe delays no request', async (t) => {
-  for (const [changes, why] of [
-    [(hub: Listening) => (hub.pods.hostNetworkNode = false), 'is on loopback'],
-    [(hub: Listening) => (hub.ca = undefined), 'name no authority of the cluster'],
-  ] as const) {
-    const hub = new Listening(t, changes)
-    t.equal(hub.address.firstProbe, undefined)
-    t.strictSame(hub.told, [null])
-    t.match(hub.address.verboseLines().join(), `[ ]hub-address pods are not led to the hub: `)
-    t.match(hub.address.verboseLines().join(), why)
-    t.match(hub.lines, [why], 'it is logged')
-    t.match(hub.lines, [/masterservice, serviceenvupdater and forwardkubesvctraffic do nothing/])
-  }
-})
-
-void t.test('without a configured address the hub misses none', async (t) => {
-  const hub = new Listening(t, (hub) => (hub.pods.hubAddress = undefined))
-  t.equal(hub.address.firstProbe, undefined)
-  t.strictSame(hub.told, [null])
-  t.strictSame(hub.address.verboseLines(), [])
-  t.match(hub.lines, [/"level":30.*there is no --hub-address, and no dummy interface/])
-})
-
 void t.test('the dummy interface is evaluated once it is there, or has failed', async (t) => {
   const dummy = { name: 'hub-dummy0', address: '127.0.0.1' }
   const changes = (hub: Listening): void => {
@@ -266,14 +243,6 @@ void t.test('at the start two unanswered probes decide', async (t) => {
   hub.address.listening((late.address() as AddressInfo).port)
   await hub.address.firstProbe
   t.equal(connections, 2)
-  t.strictSame(hub.told, [null])
-})
-
-void t.test('no pod is led to an address that has not answered yet', async (t) => {
-  const hub = new Listening(t)
-  hub.pods.hubAddress = { host: '127.0.0.1', port: 1 }
-  hub.address.listening(1)
-  await hub.address.firstProbe
   t.strictSame(hub.told, [null])
 })
 

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   mostPods,
@@ -27,46 +27,6 @@ function place(t: Test) {
     written: (): unknown => JSON.parse(readFileSync(file, 'utf8')),
   }
 }
-
-void t.test('nothing is written while every pod is shown unchanged', async (t) => {
-  const { file, open } = place(t)
-  const kept = open([['old', 'unchanged']])
-  t.equal(kept.settle([['a', 'unchanged']]), undefined, 'no request waits')
-  await kept[Symbol.asyncDispose]()
-  t.notOk(existsSync(file))
-})
-
-void t.test('a pod is on the disk before it is settled, and stays as it was first', async (t) => {
-  const { open, written } = place(t)
-  const kept = open()
-  kept.keep()
-  await kept.settle([
-    ['a', 'propagated'],
-    ['b', 'unchanged'],
-  ])
-  t.strictSame(written(), [
-    ['a', 'propagated'],
-    ['b', 'unchanged'],
-  ])
-  t.equal(kept.settle([['a', 'unchanged']]), undefined, 'what is there needs no write')
-  t.equal(kept.of('a'), 'propagated')
-  const next = open()
-  await next.settle([['a', 'unchanged']])
-  t.strictSame([next.of('a'), next.of('b')], ['propagated', 'unchanged'])
-})
-
-void t.test('the first propagated pod in mode off begins the file', async (t) => {
-  const { open, written } = place(t)
-  const kept = open([['cached', 'unchanged']])
-  await kept.settle([['first', 'unchanged']])
-  await kept.settle([['taken-over', 'propagated']])
-  await kept.settle([['later', 'unchanged']])
-  t.strictSame(written(), [
-    ['taken-over', 'propagated'],
-    ['cached', 'unchanged'],
-    ['later', 'unchanged'],
-  ])
-})
 
 void t.test('cached pods count as shown when the file is begun, and not later', async (t) => {
   const { open, written } = place(t)
@@ -126,26 +86,6 @@ void t.test('a pod that cannot be written is not settled, and is retried', async
   rmSync(folder)
   await kept.settle([['a', 'unchanged']])
   t.strictSame(written(), [['a', 'propagated']], 'as it was first')
-})
-
-void t.test('a pod goes when it has gone from the cache, not before it was there', async (t) => {
-  const { open, written } = place(t)
-  const kept = open()
-  kept.keep()
-  await kept.settle([
-    ['a', 'propagated'],
-    ['b', 'propagated'],
-  ])
-  kept.retain(new Set(['a']))
-  t.equal(kept.of('b'), 'propagated', 'it is about to be recorded')
-  kept.retain(new Set(['a', 'b']))
-  kept.retain(new Set(['b']))
-  t.equal(kept.of('a'), undefined)
-  await kept.settle([['c', 'unchanged']])
-  t.strictSame(written(), [
-    ['b', 'propagated'],
-    ['c', 'unchanged'],
-  ])
 })
 
 void t.test('pods are limited to those that a node could run', async (t) => {
