@@ -1,18 +1,6 @@
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 
-/** Makes a service account in `namespace`; resolves to a token of it. */
-export async function accountToken(
-  admin: ApiClient,
-  name: string,
-  namespace = 'default',
-): Promise<string> {
-  const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`
-  await posted(admin, accounts, { metadata: { name } })
-  const said = await posted(admin, `${accounts}/${name}/token`, { spec: {} })
-  return (JSON.parse(said) as { status: { token: string } }).status.token
-}
-
-/** The same of an account in the namespace default that may do everything. */
+/** Makes an account in the namespace default that may do everything; resolves to its token. */
 export async function administratorToken(admin: ApiClient, name: string): Promise<string> {
   await posted(admin, '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
     metadata: { name },
@@ -20,6 +8,13 @@ export async function administratorToken(admin: ApiClient, name: string): Promis
     subjects: [{ kind: 'ServiceAccount', name, namespace: 'default' }],
   })
   return accountToken(admin, name)
+}
+
+async function accountToken(admin: ApiClient, name: string): Promise<string> {
+  const accounts = '/api/v1/namespaces/default/serviceaccounts'
+  await posted(admin, accounts, { metadata: { name } })
+  const said = await posted(admin, `${accounts}/${name}/token`, { spec: {} })
+  return (JSON.parse(said) as { status: { token: string } }).status.token
 }
 
 async function posted(admin: ApiClient, path: string, object: object): Promise<string> {

@@ -1,13 +1,11 @@
 import { X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { hashOfPublicKey } from '../../src/config/bootstrap.ts'
 import { startHubProcess, type HubProcess } from '../kit/cluster/hub-process.ts'
 import { noControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
-import { addToken, joinFlags, requestersOf, startJoinablePlane } from './joinable-plane.ts'
+import { joinFlags, requestersOf, startJoinablePlane } from './joinable-plane.ts'
 
 t.setTimeout(600_000)
 
@@ -82,29 +80,6 @@ void t.test('a hub joins a real cluster with a token alone', { skip }, async (t)
     })
     await isOnline(hub)
     t.equal((await fetch(`${hub.url}/api/v1/nodes/edge-1`)).status, 200, 'once it had expired')
-    await hub.daemon.kill()
-  })
-
-  await t.test('not with the hash of another CA’s key', async (t) => {
-    const other = await CertificateAuthority.create('test-ca')
-    const hash = hashOfPublicKey(other.certificate)
-    const hub = await start('edge-2', { hash })
-    await until('the reason', async () => (await readyz(hub)).text.includes(hashOfPublicKey(ca)))
-    t.match(await readyz(hub), { status: 503, text: /does not name/ })
-    t.notOk(existsSync(join(workspace.file('edge-2'), 'pki', 'cluster-ca.crt')))
-    await hub.daemon.kill()
-  })
-
-  await t.test('a deleted token is refused until another is given', async (t) => {
-    await admin.send('DELETE', '/api/v1/namespaces/kube-system/secrets/bootstrap-token-abcdef')
-    const hub = await start('edge-3')
-    const refused = /is not signed with the bootstrap token abcdef|answered 401/
-    await until('the reason', async () => refused.test((await readyz(hub)).text))
-    await addToken(plane, 'ghijkl.0123456789abcdef')
-    const body = JSON.stringify({ jointoken: 'ghijkl.0123456789abcdef' })
-    t.equal((await fetch(`${hub.opsUrl}/v1/token`, { method: 'POST', body })).status, 200)
-    await isOnline(hub)
-    t.ok((await requestersOf(plane)).includes('system:bootstrap:ghijkl'))
     await hub.daemon.kill()
   })
 })

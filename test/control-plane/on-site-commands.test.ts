@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { Client } from '../kit/client.ts'
 import { startHubProcess, type HubProcess } from '../kit/cluster/hub-process.ts'
@@ -14,7 +15,8 @@ import { until } from '../kit/until.ts'
 import { comparedKubectls, discoversSince } from './kubectl/find.ts'
 import { withoutStaleness } from './kubectl/mask.ts'
 import { type Said, Session } from './kubectl/session.ts'
-import { talker, talkerName } from './kubectl/story.ts'
+import { type Heard, talk, talker, talkerName } from './kubectl/story.ts'
+import { documentedLines } from '../documented-commands.ts'
 import { administratorToken } from './account-token.ts'
 import { busyboxPod } from './pod.ts'
 import { documentsRecorded, readsSchemasSoon } from './recorded-documents.ts'
@@ -138,6 +140,24 @@ const comparable = ({ status, stdout, stderr }: Said): unknown => ({
   stderr: withoutStaleness(stderr),
 })
 
+/** The kubectl commands that the page for technicians has, for the talker. */
+function commandsOnPage(): string[][] {
+  const commands = documentedLines()
+    .filter(
+      ({ page, line }) =>
+        page.endsWith('/offline-node.md') && /^kubectl (?!.*custom-col)/.test(line),
+    )
+    .map(({ line }) => line.replaceAll('POD', talkerName).replaceAll('NAMESPACE', 'default'))
+  return commands.map((line) => line.replace('8080:8080', ':8080').split(' ').slice(1))
+}
+
+/** What was said, without the warning that it comes from the cache. */
+function withoutWarning([step, said]: Heard): Heard {
+  const hasWarnings = typeof said === 'object' && said !== null && 'stderr' in said
+  if (!hasWarnings) return [step, said]
+  return [step, { ...said, stderr: withoutStaleness(String(said.stderr)) }]
+}
+
 void t.test(
   'a kubectl new on a node prints the same without an API server as with one',
   { skip, timeout: 600_000 },
@@ -198,10 +218,16 @@ void t.test(
       return new Session({ kubectl: path, kubeconfig, namespace: 'default', cacheFolder })
     }
     const before = new Map<string, unknown>()
+    const talked = new Map<string, unknown>()
     for (const { path, version } of kubectls) {
       const direct = session(path, plane.kubeconfig(administrator), `direct-${version}`)
       for (const args of commands(manifest, customManifest))
         before.set(`${version} ${args.join(' ')}`, comparable(await direct.run(args)))
+      await until('two lines of the log', async () => {
+        const { stdout } = await direct.run(['logs', talkerName])
+        return stdout.includes('line 2\n')
+      })
+      talked.set(version, await talk(direct))
     }
     await listPresses(plane, hub)
     await documentsRecorded(plane, hub)
@@ -218,6 +244,12 @@ void t.test(
           t.match(said, { status: 0 }, args.join(' '))
           t.strictSame(said, before.get(`${version} ${args.join(' ')}`), args.join(' '))
         }
+        t.strictSame((await talk(offline)).map(withoutWarning), talked.get(version))
+        const file = join(offline.folder, 'sent')
+        writeFileSync(file, 'to and fro')
+        await offline.run(['cp', file, `${talkerName}:/www/sent`])
+        const read = await offline.run(['exec', talkerName, '--', 'cat', '/www/sent'])
+        t.equal(read.stdout, 'to and fro')
         const previous = await offline.run(['logs', stumblerName, '--previous'])
         t.equal(previous.stdout, 'last words\n')
         // Its heartbeat goes on, so that it says something else each time.
@@ -238,6 +270,16 @@ void t.test(
         t.match(running.stdout, /^Events:[^]*Started/m, 'what the kubelet wrote before the cut')
         const crashed = await offline.run(['describe', 'pod', crasherName])
         t.match(crashed.stdout, /^Events:[^]*BackOff/m)
+        for (const args of commandsOnPage()) {
+          const lasts = args.includes('-f') || args[0] === 'port-forward'
+          if (lasts)
+            await offline.runUntil(
+              args,
+              (stdout) => stdout !== '',
+              async () => undefined,
+            )
+          else t.equal((await offline.run(args)).status, 0, args.join(' '))
+        }
       })
     }
   },

@@ -100,27 +100,6 @@ async function prepare({ admin }: ControlPlane): Promise<void> {
     spec: { type: 'Edge' },
   })
   await merge(admin, `${definitions}/nodepools.apps.openyurt.io`, { spec: storing('v1beta2').spec })
-  await create(admin, mutating, {
-    metadata: { name: own.name },
-    webhooks: [
-      {
-        name: 'nodes.nodehub.example',
-        clientConfig: { service: { ...own, path: '/mutate/nodes' } },
-        admissionReviewVersions: ['v1'],
-        sideEffects: 'None',
-        failurePolicy: 'Ignore',
-        timeoutSeconds: 1,
-        rules: [
-          {
-            apiGroups: ['none.example'],
-            apiVersions: ['v1'],
-            operations: ['CREATE'],
-            resources: ['nodes'],
-          },
-        ],
-      },
-    ],
-  })
 }
 
 const hostPool = (name: string): JsonObject => ({
@@ -247,30 +226,6 @@ void t.test(
       const stored = listAt(await read(admin, definition), 'status', 'storedVersions')
       t.strictSame(stored, ['v1beta2'])
     })
-
-    await t.test(
-      'the caBundle is written, and restored when another client edits it',
-      async (t) => {
-        const bundle = async () =>
-          textAt(
-            listAt(await read(admin, `${mutating}/${own.name}`), 'webhooks')[0],
-            'clientConfig',
-            'caBundle',
-          )
-        const secret = `/api/v1/namespaces/${own.namespace}/secrets/nodehub-cluster-certificates`
-        const ca = textAt(await read(admin, secret), 'data', 'ca.crt')
-        await until('the caBundle', async () => (await bundle()) === ca)
-        const [webhook] = listAt(await read(admin, `${mutating}/${own.name}`), 'webhooks')
-        const { caBundle: _, ...clientConfig } = (webhook as JsonObject)[
-          'clientConfig'
-        ] as JsonObject
-        await merge(admin, `${mutating}/${own.name}`, {
-          webhooks: [{ ...(webhook as JsonObject), clientConfig }],
-        })
-        await until('the caBundle again', async () => (await bundle()) === ca)
-        t.pass('it is there')
-      },
-    )
 
     await t.test('a leader that is killed is followed by the other replica', async (t) => {
       const other = first.find((each) => each !== leader)!

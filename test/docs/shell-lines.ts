@@ -39,7 +39,7 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
   [/^kubectl nodehub /, { by: 'test/control-plane/fleet.test.ts' }],
   [/^kubectl krew /, { notRun: 'needs krew; test/packaging/krew.test.ts has its rules' }],
   [/^kubectl kustomize /, { by: 'test/control-plane/chart.test.ts' }],
-  [/^kubectl /, { by: 'test/control-plane/on-site-pods.test.ts' }],
+  [/^kubectl /, { by: 'test/control-plane/on-site-commands.test.ts' }],
   [/^helm install/, { by: 'test/control-plane/chart.test.ts' }],
   [/^for unit in nodehub/, 'units'],
   [/^for node in /, { notRun: 'needs other machines, by ssh' }],

@@ -1,10 +1,8 @@
 import t, { type Test as Tap } from 'tap'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
-import { expired } from '../../../src/api/kube/status.ts'
 import {
   ResourceExpired,
   Reflector,
-  RequestRefused,
   type ListerWatcher,
   type ReflectorParts,
 } from '../../../src/api/reflector/reflector.ts'
@@ -116,38 +114,6 @@ async function* events(...all: readonly WatchEvent[]): AsyncGenerator<readonly W
 const alive = setInterval(() => undefined, 1_000)
 t.teardown(() => clearInterval(alive))
 
-void t.test('an empty cache is listed once and watched from there', async (t) => {
-  const { log, until } = reflecting(t, { watch: (_from, signal) => silence(signal) }, undefined)
-  await until('open')
-  t.strictSame(log, ['list 0', 'synced', 'watch 50', 'open'])
-})
-
-void t.test('a watch that ends is resumed from its last version, without a list', async (t) => {
-  const watch: Watches = (from, signal) => (from === '60' ? silence(signal) : events(added('60')))
-  const { log, until } = reflecting(t, { watch }, '55')
-  await until('watch 60')
-  const expected = ['synced', 'watch 55', 'open', 'events to 60', 'closed', 'synced', 'watch 60']
-  t.strictSame(log.slice(0, expected.length), expected)
-})
-
-void t.test('an expired version causes a list', async (t) => {
-  const error: WatchEvent = { type: 'ERROR', status: expired('too old') }
-  const watch: Watches = (from, signal) => (from === '50' ? silence(signal) : events(error))
-  const { log, until } = reflecting(t, { watch }, '40')
-  await until('watch 50')
-  const expected = [
-    'synced',
-    'watch 40',
-    'open',
-    'closed',
-    `failed: ${new ResourceExpired().message}`,
-    'list 0',
-    'synced',
-    'watch 50',
-  ]
-  t.strictSame(log.slice(0, expected.length), expected)
-})
-
 void t.test('where in doubt, a consistent read detects a restored cluster', async (t) => {
   for (const [inDoubt, expected] of [
     [true, ['list ', 'synced', 'watch 50', 'open']],
@@ -208,50 +174,4 @@ void t.test('after a list that is not held the pause is longer than after a fail
   const failing = several({ watch, list })
   await Promise.all(failing.map(({ untilLists }) => untilLists(2)))
   for (const { lists } of notHeld) t.equal(lists(), 1)
-})
-
-void t.test('a 403 ends the reflector', async (t) => {
-  const watch: Watches = () => {
-    throw new RequestRefused(403)
-  }
-  const { log, done } = reflecting(t, { watch }, '40')
-  await done
-  t.strictSame(log, ['synced', 'watch 40', 'failed: answered 403'])
-})
-
-void t.test('a failed watch is retried', async (t) => {
-  let failures = 0
-  const watch: Watches = (_from, signal) => {
-    failures += 1
-    if (failures < 3) throw new Error('the link is cut')
-    return silence(signal)
-  }
-  const { log, until } = reflecting(t, { watch }, '40')
-  await until('open')
-  const tried = ['synced', 'watch 40', 'failed: the link is cut']
-  t.strictSame(log, [...tried, ...tried, 'synced', 'watch 40', 'open'])
-})
-
-void t.test('onRecovery is subscribed for one try, and disposed of', async (t) => {
-  let heard = 0
-  let failures = 0
-  const onRecovery = (act: () => void): Disposable => {
-    heard += 1
-    // While a try is under way: it fails, and the next is due at once.
-    queueMicrotask(act)
-    return {
-      [Symbol.dispose]: () => {
-        heard -= 1
-      },
-    }
-  }
-  const watch: Watches = (_from, signal) => {
-    failures += 1
-    if (failures < 12) throw new Error('the link is cut')
-    return silence(signal)
-  }
-  const { until } = reflecting(t, { watch, onRecovery: onRecovery }, '40')
-  await until('open')
-  t.equal(failures, 12)
-  t.equal(heard, 1)
 })
