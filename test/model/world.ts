@@ -314,6 +314,7 @@ export class World implements AsyncDisposable {
     const asked = this.#ask()
     const [floor, stored] = [audience.floor(collection), audience.storedFloor(collection)]
     const mustHave = this.#mustHave(viewer, collection)
+    const inputsKnown = this.#knowsInputs(viewer, collection)
     const own = follower.version ?? floor
     const wanted = wantedVersion(operation, own, this.#history)
     const isNumbered = wanted !== '' && wanted !== '0'
@@ -342,6 +343,7 @@ export class World implements AsyncDisposable {
               floor: stored,
               mustHave,
               newest: asked.newest,
+              inputsKnown,
             })
         if (!mayRefuse && !(further && state === 'unclear')) {
           throw new Finding(`${next} was ${answered(answer)} while ${state}`)
@@ -394,9 +396,15 @@ export class World implements AsyncDisposable {
    * depend on was known before.
    */
   #mustHave(viewer: Viewer, collection: Collection): boolean {
-    return (
-      viewer.audience.wasShownWhole(collection) && this.#filtered.has(programOf(viewer, collection))
-    )
+    return viewer.audience.wasShownWhole(collection) && this.#knowsInputs(viewer, collection)
+  }
+
+  /**
+   * Whether what this program's filters depend on is known. Else a request waits two seconds for
+   * it, which may be too short on a busy machine.
+   */
+  #knowsInputs(viewer: Viewer, collection: Pick<Collection, 'resource'>): boolean {
+    return this.#filtered.has(programOf(viewer, collection))
   }
 
   #mayRefuseList(
@@ -409,14 +417,16 @@ export class World implements AsyncDisposable {
       floor: number
       mustHave: boolean
       newest: number
+      inputsKnown: boolean
     },
   ): boolean {
-    const { number, exact, floor, mustHave, newest } = asked
+    const { number, exact, floor, mustHave, newest, inputsKnown } = asked
     // It may have come since, too late for who waited.
     const isFuture = number !== undefined && number > newest
     if (status === 401) return setup.identity === 'account' && !audience.accepted
     if (state === 'unclear') return status === undefined || status === 410 || status >= 500
     if (state === 'online') {
+      if (status === 503) return !inputsKnown
       if (status === 504) return isFuture || (this.#lags && number !== undefined)
       return status === 410 && exact && (number ?? 0) < this.#history.compacted
     }
@@ -431,8 +441,8 @@ export class World implements AsyncDisposable {
     const of = { namespace, name }
     const asked = this.#ask()
     const [known, stored] = [audience.sinceOf(resource, of), audience.storedSinceOf(resource, of)]
-    const program = programOf(viewer, { resource })
-    const wasThere = audience.isKnownThere(resource, of) && this.#filtered.has(program)
+    const inputsKnown = this.#knowsInputs(viewer, { resource })
+    const wasThere = audience.isKnownThere(resource, of) && inputsKnown
     const path = `${pathOfObject(resource, of)}${version === 'any' ? '?resourceVersion=0' : ''}`
     const answer = await this.#send(viewer, path)
     const state = this.#stateSince(asked)
@@ -456,6 +466,7 @@ export class World implements AsyncDisposable {
     }
     if (answer?.status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
     if (state === 'unclear' && (answer === undefined || answer.status >= 500)) return
+    if (state === 'online' && answer?.status === 503 && !inputsKnown) return
     // A watch may have shown meanwhile that it has left a selection, or the hub knows it already.
     const shownAt = audience.sinceOf(resource, of)
     // Where a watch that is not recorded shows it deleted, the hub does not know it any more.
@@ -500,6 +511,7 @@ export class World implements AsyncDisposable {
     const isOnline = asked.state === 'online'
     const floor = isOnline ? audience.floor(collection) : audience.storedFloor(collection)
     const mustHave = this.#mustHave(viewer, collection)
+    const inputsKnown = this.#knowsInputs(viewer, collection)
     const resumes = operation.from === 'own' && version !== undefined
     const bookmarks = { allowWatchBookmarks: 'true' }
     const query: Record<string, string> = resumes
@@ -533,6 +545,7 @@ export class World implements AsyncDisposable {
     if (status === 401 && viewer.setup.identity === 'account' && !audience.accepted) return
     if (state === 'unclear') return
     if (state === 'online' && status === 504 && this.#lags) return
+    if (state === 'online' && status === 503 && !inputsKnown) return
     if (state === 'offline' && status === 503 && !mustHave) return
     // A failing disk has not taken what was shown.
     if (state === 'offline' && status === 504 && (version ?? 0) > audience.storedFloor(collection))
@@ -650,7 +663,7 @@ export class World implements AsyncDisposable {
     for (const [viewer, each] of this.#viewers.entries()) {
       for (const follower of each.followers.values()) {
         // A read for a filter that lacks its inputs would wait for them.
-        if (!this.#filtered.has(programOf(each, follower.collection))) continue
+        if (!this.#knowsInputs(each, follower.collection)) continue
         const collection = this.#setup.collections.indexOf(follower.collection)
         await this.do({ viewer, collection, ...plainList })
         const { resource } = follower.collection
@@ -717,7 +730,7 @@ function wantedVersion({ version }: Op<'list'>, own: number, history: History): 
   }
 }
 
-const programOf = ({ setup }: Viewer, { resource }: Collection): string =>
+const programOf = ({ setup }: Viewer, { resource }: Pick<Collection, 'resource'>): string =>
   `${setup.component} ${resource}`
 
 const answered = (answer: { status: number; object: JsonObject } | undefined): string =>
