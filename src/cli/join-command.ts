@@ -217,6 +217,13 @@ const ofStaticPods: readonly (keyof Given)[] = [
   'host-command',
 ]
 
+/** What a join that fails has changed. */
+interface Progress {
+  begun: boolean
+  /** Whether it has made the node one of the cluster, with a token. */
+  isInCluster: boolean
+}
+
 /** Writes the files that connect a node's kubelet to the hub, and put the node into its pool. */
 export const join: Command = {
   usage: 'join --nodepool-name NAME [FLAG...]',
@@ -256,7 +263,7 @@ export async function runJoin(
     ),
   ]
   if (wrong.length > 0) return refuse(terminal, 'join', wrong)
-  const progress = { begun: false }
+  const progress: Progress = { begun: false, isInCluster: false }
   try {
     using _lock = values['dry-run']
       ? undefined
@@ -270,7 +277,9 @@ export async function runJoin(
     terminal.err(
       progress.begun
         ? 'Join again, or leave: either goes on from there.\n'
-        : 'Nothing was changed.\n',
+        : progress.isInCluster
+          ? 'Nothing else was changed: join again, the token is not needed any more.\n'
+          : 'Nothing was changed.\n',
     )
     return 1
   }
@@ -313,10 +322,10 @@ async function joined(
   values: Values,
   nodePool: string,
   terminal: Terminal,
-  progress: { begun: boolean },
+  progress: Progress,
 ): Promise<ExitCode> {
   const files = new NodeFiles(values.root)
-  await bootstrapped(values, files, terminal)
+  progress.isInCluster = await bootstrapped(values, files, terminal)
   const api = new ApiServer(files, values['kubelet-kubeconfig'])
   const yurthub = yurthubOf(files, values['manifest-dir'])
   const node = values['node-name'] ?? api.nodeName
@@ -393,14 +402,18 @@ function bootstrapMistakes(values: Given): string[] {
   return mistakes.map((mistake) => `--join-token: ${mistake}`)
 }
 
-/** Gets the kubelet of a bare node its certificate. */
-async function bootstrapped(values: Values, files: NodeFiles, terminal: Terminal): Promise<void> {
+/** Gets the kubelet of a bare node its certificate; false where it needs none. */
+async function bootstrapped(
+  values: Values,
+  files: NodeFiles,
+  terminal: Terminal,
+): Promise<boolean> {
   const token = parseBootstrapToken(values['join-token'] ?? '')
-  if (token === undefined) return
+  if (token === undefined) return false
   const kubeconfig = values['kubelet-kubeconfig']
   if (files.read(kubeconfig) !== undefined) {
     terminal.err(`note: ${kubeconfig} is there, and --join-token is not used\n`)
-    return
+    return false
   }
   const host = hostname().toLowerCase()
   const nodeName = values['node-name'] ?? host
@@ -421,6 +434,7 @@ async function bootstrapped(values: Values, files: NodeFiles, terminal: Terminal
   const other = `${host} is the host's name: the kubelet needs --hostname-override=${nodeName}`
   for (const note of [...notes, ...(nodeName === host ? [] : [other])])
     terminal.err(`note: ${note}\n`)
+  return true
 }
 
 const manifestOf = (values: Values): string => `${values['manifest-dir']}/nodehub.yaml`

@@ -94,22 +94,25 @@ const onEmptyNode = (command: readonly string[]): string =>
 
 const asRoot = process.getuid?.() === 0 ? false : 'only root mounts'
 
-void t.test('a single join with a token joins a node', { skip: asRoot }, async (t) => {
-  const joinable = await startJoinable(t)
+function joinedOnEmptyNode({ cloud, caHash }: JoinableCloud, ...flags: readonly string[]) {
   const [env, words] = plainNode(
     joinPath(import.meta.dirname, '../../../src/main.ts'),
     'join',
     '--nodepool-name=a',
-    '--host-network-pool=false',
     '--systemd=false',
     '--node-name=edge-7',
-    `--server-addr=${joinable.cloud.url}`,
+    `--server-addr=${cloud.url}`,
     `--join-token=${joinToken}`,
-    `--discovery-token-ca-cert-hash=${joinable.caHash}`,
+    `--discovery-token-ca-cert-hash=${caHash}`,
     ...['proxy-port', 'proxy-secure-port', 'serve-port'].map((name) => `--${name}=0`),
+    ...flags,
   )
-  const script = onEmptyNode([env, ...words])
-  const { stdout } = await exec('unshare', ['--mount', 'sh', '-c', script])
+  return exec('unshare', ['--mount', 'sh', '-c', onEmptyNode([env, ...words])])
+}
+
+void t.test('a single join with a token joins a node', { skip: asRoot }, async (t) => {
+  const joinable = await startJoinable(t)
+  const { stdout } = await joinedOnEmptyNode(joinable, '--host-network-pool=false')
   t.match(stdout, 'the node edge-7 has joined the cluster: wrote /etc/kubernetes/kubelet.conf')
   for (const path of [
     '/etc/kubernetes/kubelet.conf',
@@ -124,6 +127,19 @@ void t.test('a single join with a token joins a node', { skip: asRoot }, async (
   t.match(stdout, '--kubeconfig=/etc/kubernetes/kubelet-nodehub.conf')
   t.notMatch(stdout, joinToken.split('.')[1] ?? '', 'the token is in none of the files')
 })
+
+void t.test(
+  'a join that fails after the node has its certificate says what was changed',
+  { skip: asRoot },
+  async (t) => {
+    const joinable = await startJoinable(t)
+    const failed = await joinedOnEmptyNode(joinable).catch((cause: unknown) => cause)
+    t.match(failed, {
+      stdout: /the node edge-7 has joined the cluster/,
+      stderr: /--host-network-node=true[^]*\nNothing else was changed: join again/,
+    })
+  },
+)
 
 void t.test('join names missing flags, and prints no token', async (t) => {
   const said = async (...flags: string[]) => {
