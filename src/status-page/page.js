@@ -754,6 +754,10 @@ function linkRemedy(upstreams) {
 const causes = [
   [/ECONNREFUSED/, 'The host answers, and no API server listens at that port.'],
   [/ENOTFOUND|EAI_AGAIN/, 'The name is not resolved: look at /etc/resolv.conf.'],
+  [
+    /ECONNRESET|disconnected|hang up/,
+    'Something on the way closes connections: a firewall, or a load balancer without API servers.',
+  ],
   [/signed|certificate/i, 'Compare the CA files: nodehub inspect certificates.'],
   [/./, 'If another node reaches it, the link of this one is at fault; else the API server is.'],
 ]

@@ -22,6 +22,8 @@ const runningTable = ({
   notes,
   upstreams,
   saturation,
+  lastHour,
+  at,
 }: HubStatus): string =>
   paragraphs(
     `nodehub ${version} on ${node} is ${ready ? 'ready' : 'not ready'} and ${linkText(link)}.\n`,
@@ -31,7 +33,7 @@ const runningTable = ({
       ['API SERVER', 'HEALTH', 'SINCE'],
       upstreams.map(({ origin, health, since }) => [origin, health, since]),
     ),
-    fullLine(saturation),
+    outageLine(lastHour, at) + fullLine(saturation),
     notes.map((line) => `${line}\n`).join(''),
   )
 
@@ -43,6 +45,15 @@ function checkRow({ name, fault, required }: HubStatus['checks'][number]): reado
 
 const remedyLine = ({ name, remedy }: HubStatus['checks'][number]): string =>
   remedy === undefined ? '' : `About ${name}: ${remedy}.\n`
+
+/** That the hub was offline lately, where it is online again, too. */
+function outageLine({ online = [] }: Partial<HubStatus['lastHour']>, at: string): string {
+  const minutes = online.filter((each) => each === false).length
+  if (minutes === 0) return ''
+  const ago = online.length - 1 - online.lastIndexOf(false)
+  const last = new Date(Date.parse(at) - ago * 60_000).toISOString().slice(0, 16)
+  return `Offline in ${minutes} of the last ${online.length} minutes, the last at ${last}Z.\n`
+}
 
 /**
  * What was nearly full at some time: a figure that changes with each look would say nothing. A hub

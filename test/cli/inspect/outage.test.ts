@@ -19,7 +19,10 @@ interface Row {
 const isRoot = process.platform === 'linux' && process.getuid?.() === 0
 
 const rowsIn = (folder: string): Readonly<Record<string, Row>> => ({
-  status: { code: 0, says: /on edge-1 is ready and offline since / },
+  status: {
+    code: 0,
+    says: /on edge-1 is ready and offline since [^]*^Offline in \d of the last 60 minutes/m,
+  },
   upstreams: { code: 1, says: /^http\S+ +unhealthy [^]*^API SERVER +LAST FAILED/m },
   cache: { code: 0, says: /^pods +node +spec\.nodeName=edge-1 /m },
   get: { words: ['pod/press'], code: 0, says: /^ {2}nodeName: edge-1$/m },
