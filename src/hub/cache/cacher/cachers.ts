@@ -204,7 +204,8 @@ export class Cachers implements AsyncDisposable {
     if (resourceVersion(store.version(key)) === undefined) return undefined
     const reading = this.#clientOf(exchange, new Map())
     const known = this.#cacherOf(key)
-    const refusal = await refusalBeside(known, reading, exchange, forward)
+    const asked = refusalBeside(known, reading, exchange, forward)
+    const refusal = asked && (await asked)
     if (refusal) return refusal
     const served = this.#of(request, key, representation)
     const { cacher } = served
@@ -261,14 +262,15 @@ export class Cachers implements AsyncDisposable {
       const isRefused = known?.isRefused && known.usesCredentialOf(reading)
       // Reflectors begin with a list or with a WatchList.
       if (isRefused || !isTrue(info.query.get('sendInitialEvents'))) return undefined
-      const refusal = await refusalBeside(known, reading, exchange, forward)
-      if (refusal) return refusal
       const least = start.kind === 'state' ? (start.notOlderThan ?? '0') : ''
       const listed = await this.#list(exchange, key, representation, reading, least)
       const version = resourceVersion(store.committedVersion(key))
       if (listed === undefined || version === undefined || isNewer(listed, version))
         return undefined
       if (start.kind === 'state' && isNewer(start.notOlderThan, version)) return undefined
+      const asked = refusalBeside(this.#cacherOf(key), reading, exchange, forward)
+      const refusal = asked && (await asked)
+      if (refusal) return refusal
     }
     const served = this.#of(request, key, representation)
     if (!isCurrent) served.cacher.readAs(this.#clientOf(exchange, served.clients))
@@ -419,17 +421,26 @@ export class Cachers implements AsyncDisposable {
 const tooOld = (version: string): string => `too old resource version: ${version}`
 
 /**
- * The API server's answer to the client's own watch, unless it accepts it: then that is closed. It
- * has to accept a caller for this collection before a cacher answers that watches as another, or
- * with another token.
+ * The API server's answer to the client's own watch, unless it accepts it. It has to accept a
+ * caller for this collection before a cacher answers that watches as another, or with another
+ * token. `undefined` where none has to: at once, for another caller could open the cacher's watch
+ * meanwhile.
  */
-async function refusalBeside(
+const refusalBeside = (
   cacher: Cacher | undefined,
   reading: ReflectorClient,
   exchange: Exchange,
   forward: Handler<Exchange>,
+): Promise<Reply | undefined> | undefined =>
+  cacher?.isRunning && !cacher.usesCredentialOf(reading)
+    ? watchRefusal(exchange, forward)
+    : undefined
+
+/** `undefined`: the API server accepts the watch, which is closed. */
+async function watchRefusal(
+  exchange: Exchange,
+  forward: Handler<Exchange>,
 ): Promise<Reply | undefined> {
-  if (!cacher?.isRunning || cacher.usesCredentialOf(reading)) return undefined
   const ending = new AbortController()
   follow(exchange.signal, ending)
   const reply = await forward({ ...exchange, signal: ending.signal })

@@ -1,13 +1,14 @@
 import t, { type Test as Tap } from 'tap'
 import { onAbort } from '../../../../src/base/abort.ts'
+import { tokenHolder } from '../../../../src/api/request/identity.ts'
 import type { Exchange, Reply } from '../../../../src/http/exchange/exchange.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import { mock } from 'node:test'
 import type { WatchEvent } from '../../../../src/api/codec/watch.ts'
 import type { UpstreamHandlers } from '../../../../src/hub/cache/cacher/stored-lister-watcher.ts'
 import { Cachers, listedMs } from '../../../../src/hub/cache/cacher/cachers.ts'
-import { type ObjectStore, type StoredList } from '../../../../src/hub/store/store.ts'
-import { exchangeOf, type ExchangeOptions } from '../../../kit/exchange.ts'
+import type { CollectionKey, ObjectStore, StoredList } from '../../../../src/hub/store/store.ts'
+import { claimOf, emptyReply, exchangeOf, type ExchangeOptions } from '../../../kit/exchange.ts'
 import { watchReply } from '../../../kit/watch-reply.ts'
 
 const pods = '/api/v1/namespaces/default/pods?watch=true'
@@ -442,3 +443,42 @@ void t.test(
     client.abort()
   },
 )
+
+void t.test('of two callers that watch at once, the API server is asked about both', async (t) => {
+  const asked: unknown[] = []
+  const refused = { ...emptyReply, status: 403 }
+  const forward = async ({ identity }: Exchange): Promise<Reply> => {
+    asked.push(identity)
+    return refused
+  }
+  const recorded = async (exchange: Exchange): Promise<Reply> => {
+    asked.push(exchange.identity)
+    const [representation] = exchange.representations
+    if (!representation) throw new Error('in none')
+    const events = async function* (): AsyncGenerator<readonly WatchEvent[]> {
+      yield await silent(exchange)
+    }
+    return watchReply(representation, 'Pod', events())
+  }
+  const copyOf = (key: CollectionKey) => ({ ...key, partition: { ...key.partition, identity: '' } })
+  const store = { ...storeOf(), copyOf } as ObjectStore
+  await using cachers = cachersOf(store, AbortSignal.abort(), 60_000, { recorded })
+  const watch = (token: string): Promise<Reply> => {
+    const exchange = exchangeOf(`${pods}&resourceVersion=50`, {
+      headers: { Authorization: `Bearer ${token}` },
+    })
+    const identity = tokenHolder(token)
+    const proven = {
+      ...exchange,
+      identity,
+      credential: 'caller',
+      claim: claimOf({ holds: () => true }),
+    }
+    return cachers.online(proven as Exchange, forward)
+  }
+  const [first, second] = await Promise.all([watch('one'), watch('two')])
+  if (first.kind === 'watch') void first.events[Symbol.asyncIterator]().next()
+  await turn()
+  t.strictSame([first.kind, second], ['watch', refused])
+  t.strictSame(new Set(asked), new Set([tokenHolder('one'), tokenHolder('two')]))
+})
