@@ -627,3 +627,20 @@ void t.test('the kubelet and a caller that read one object share one copy of it'
   const answer = objectOf(await kubelet.get(path))
   t.equal(at(answer, 'metadata', 'resourceVersion'), version, 'in the newest state of both')
 })
+
+void t.test('what a caller has written is no right to read it', async (t) => {
+  const cloud = await startCloud(t)
+  cloud.sandbox.authorize(({ user, verb }) => user.name !== 'writer' || verb === 'create')
+  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
+  await hub.online()
+  const [writer, reader] = accounts(cloud, hub, 'writer', 'reader')
+  if (!writer || !reader) throw new Error('nobody')
+  const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
+  const metadata = { name: 'leader', namespace: 'default' }
+  const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata }
+  t.equal((await writer.send(leases, { method: 'POST', body })).status, 201)
+  t.equal((await reader.get(`${leases}/leader`)).status, 200)
+  await goOffline(cloud, hub)
+  t.equal((await reader.get(`${leases}/leader`)).status, 200)
+  t.equal((await writer.get(`${leases}/leader`)).status, 503)
+})

@@ -90,10 +90,10 @@ export function recordable(exchange: Exchange): Recordable | undefined {
     case 'create':
     case 'update':
     case 'patch': {
-      if (info.query.has('dryRun')) return undefined
+      // That another caller may write an object is no right to read it.
+      if (info.query.has('dryRun') || exchange.credential !== 'node') return undefined
       const resource = qualifiedResource(info.gvr)
-      if (events.has(resource))
-        return exchange.credential === 'node' ? { kind: 'event', info } : undefined
+      if (events.has(resource)) return { kind: 'event', info }
       return writesKept.has(`${info.verb} ${resource}`) ? { kind: 'object', info } : undefined
     }
     default:
