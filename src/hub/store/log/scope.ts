@@ -1,6 +1,6 @@
 import type { GVK } from '../../../api/kube/gvk.ts'
 import { everyone } from '../../../api/request/identity.ts'
-import { nameKey, type CollectionAddress, type ScopeKey } from './address.ts'
+import { covers, nameKey, type CollectionAddress, type ScopeKey } from './address.ts'
 import type { Held } from './held.ts'
 import type { GrantRecord } from './record.ts'
 
@@ -107,6 +107,18 @@ export class Scope {
     this.collections.get(of)?.clear()
     this.collections.delete(of)
     this.removeRecord(of)
+  }
+
+  /**
+   * Removes what no caller may have any more of a copy for all callers. An object's record may be
+   * had by a collection that would have the object, too.
+   */
+  removeUngiven(): void {
+    if (this.key[0] !== everyone) return
+    for (const [text, { holders }] of this.collections) if (holders.size === 0) this.remove(text)
+    const isGiven = ({ held, holders }: ObjectRecord): boolean =>
+      holders.size > 0 || this.collections.values().some(({ address }) => covers(address, held))
+    for (const [key, record] of this.records) if (!isGiven(record)) this.removeRecord(key)
   }
 
   clear(): void {

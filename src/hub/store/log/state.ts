@@ -185,6 +185,7 @@ export class State {
     collection.extra = of.extra
     if (of.holder !== undefined) collection.holders.add(of.holder)
     collection.confirmedAt = collection.seenAt = of.confirmedAt
+    for (const key of scope.records.keys()) raise(scope, key, collection)
     // It lost its base to a damaged record.
     if (collection.members.size !== of.size) this.#evictCollection(address)
   }
@@ -198,6 +199,7 @@ export class State {
     if (!record || isChange(held, record.held)) {
       scope.setRecord({ held, gvk: of.gvk, confirmedAt: of.confirmedAt })
     } else if (mayFollow(held.version, record.held.version)) record.confirmedAt = of.confirmedAt
+    for (const each of scope.collections.values()) raise(scope, key, each)
     if (of.holder !== undefined) scope.holders(key)?.add(of.holder)
   }
 
@@ -236,18 +238,15 @@ export class State {
 
   #evict({ collections, objects, documents, withdrawn = [] }: records.EvictRecord): void {
     for (const [key, to, holders] of withdrawn) {
-      const scope = this.scope(key)
-      const all = scope?.holders(to)
-      const of = [...(all ?? [])].filter((each) => each.startsWith(holders))
-      for (const each of of) all?.delete(each)
-      // What no caller may have is not kept.
-      if (of.length > 0 && all?.size === 0) scope?.remove(to)
+      const all = this.scope(key)?.holders(to)
+      for (const each of all ?? []) if (each.startsWith(holders)) all?.delete(each)
     }
     for (const address of collections) this.#evictCollection(address)
     for (const [scope, namespace, name] of objects)
       this.scope(scope)?.removeRecord(nameKey({ namespace, name }))
     this.#dropDocuments(documents.map(documentKey))
     for (const [text, scope] of this.scopes) {
+      scope.removeUngiven()
       for (const key of scope.tombstones) tombstones.unhold(scope, key)
       if (scope.collections.size + scope.records.size === 0) this.scopes.delete(text)
     }
@@ -256,6 +255,17 @@ export class State {
   #evictCollection(address: CollectionAddress): void {
     this.scope(address.scope)?.remove(textInScope(address))
   }
+}
+
+/**
+ * Keeps an object's record from being older than what a collection holds, which may go while a
+ * caller that has been shown it stays.
+ */
+function raise(scope: Scope, key: string, { members, confirmedAt }: Collection): void {
+  const [record, member] = [scope.records.get(key), members.get(key)]
+  if (!record || !member || scope.tombstones.has(key)) return
+  if (isNewer(member.version, record.held.version))
+    scope.setRecord({ held: member, gvk: record.gvk, confirmedAt })
 }
 
 /** `into`: the collection that takes the event in. */

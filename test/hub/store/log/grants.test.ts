@@ -168,6 +168,32 @@ void t.test('an object that is older than another’s list is given, too', async
   t.equal(found(store, guest, 'a'), '7')
 })
 
+void t.test('what one caller may have no more shows another no older state', async (t) => {
+  const directory = t.testdir()
+  const { gvr } = as(guest)
+  const all = { of: 'collections', gvr, namespace: '' } as const
+  const one = { of: 'objects', gvr, namespace: 'default' } as const
+  const states = (store: LogStore): (string | undefined)[] => [
+    ...['a', 'b'].map((name) => found(store, guest, name)),
+    found(store, nodeIdentity, 'c'),
+  ]
+  {
+    await using store = await open(directory, everyone)
+    await store.put(named(guest, 'a'), pod, object('a', 5))
+    await list(store, as(other), '10', 'a', 'b')
+    await store.put(named(guest, 'b'), pod, object('b', 5))
+    await list(store, as(nodeIdentity, { fieldSelector: 'metadata.name=c' }), '10', 'c')
+    await store.put(named(other, 'c'), pod, object('c', 12))
+    t.strictSame(states(store), ['10', '10', '12'])
+    await store.withdraw(other, all)
+    await store.withdraw(other, { ...one, name: 'c' })
+    t.equal(store.version(store.copyOf(as(guest))), undefined)
+    t.strictSame(states(store), ['10', '10', '12'])
+  }
+  await using store = await open(directory, everyone)
+  t.strictSame(states(store), ['10', '10', '12'])
+})
+
 void t.test('of what is kept for all only what the node reads is never evicted', async (t) => {
   await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
   const part = (name: string) => ({ labelSelector: `app=${name}` })
