@@ -204,8 +204,8 @@ export class Cachers implements AsyncDisposable {
     if (resourceVersion(store.version(key)) === undefined) return undefined
     const reading = this.#clientOf(exchange, new Map())
     const known = this.#cacherOf(key)
-    const asked = refusalBeside(known, reading, exchange, forward)
-    const refusal = asked && (await asked)
+    const beside = refusalBeside(known, reading, exchange, forward)
+    const refusal = beside && (await beside)
     if (refusal) return refusal
     const served = this.#of(request, key, representation)
     const { cacher } = served
@@ -268,8 +268,8 @@ export class Cachers implements AsyncDisposable {
       if (listed === undefined || version === undefined || isNewer(listed, version))
         return undefined
       if (start.kind === 'state' && isNewer(start.notOlderThan, version)) return undefined
-      const asked = refusalBeside(this.#cacherOf(key), reading, exchange, forward)
-      const refusal = asked && (await asked)
+      const beside = refusalBeside(this.#cacherOf(key), reading, exchange, forward)
+      const refusal = beside && (await beside)
       if (refusal) return refusal
     }
     const served = this.#of(request, key, representation)

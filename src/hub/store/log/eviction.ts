@@ -1,8 +1,8 @@
-import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
+import { everyone, hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
 import { qualifiedName, type NamedObject } from '../named-object.ts'
-import type { CollectionAddress, ScopeKey } from './address.ts'
+import { nameKey, textInScope, type CollectionAddress, type ScopeKey } from './address.ts'
 import type { DocumentMark, EvictRecord, NamePair } from './record.ts'
-import { entryBytes, keeperOf, recordWeight } from './scope.ts'
+import { entryBytes, recordWeight } from './scope.ts'
 import type { State } from './state.ts'
 
 /**
@@ -47,8 +47,8 @@ const isNeededDocument = ([identity, path]: DocumentMark): boolean =>
 
 /** What can be evicted at once: a collection, an object's record or a document. */
 interface Candidate {
-  /** For whom alone it is kept; '' for several. */
-  readonly keeper: string
+  /** Who may have it. */
+  readonly readers: ReadonlySet<string>
   readonly isNeeded: boolean
   /** When it was confirmed last. */
   readonly at: number
@@ -67,12 +67,36 @@ export interface Evicted {
   readonly count: number
 }
 
-/** About `bytes` of what was confirmed least recently: of what is kept for `identity` alone. */
-export function leastRecent(state: State, bytes: number, identity?: string): Evicted | undefined {
-  const mayGo = ({ isNeeded, keeper }: Candidate): boolean =>
-    identity === undefined ? !isNeeded : keeper === identity
-  return oldestOf([...candidatesIn(state)].filter(mayGo), bytes, Infinity)
+/** About `bytes` of what was confirmed least recently: of what `reader` may have, from it alone. */
+export function leastRecent(state: State, bytes: number, reader?: string): Evicted | undefined {
+  const mayGo = ({ isNeeded, readers }: Candidate): boolean =>
+    reader === undefined ? !isNeeded : readers.has(reader)
+  const evicted = oldestOf([...candidatesIn(state)].filter(mayGo), bytes, Infinity)
+  if (!evicted || reader === undefined) return evicted
+  return { ...evicted, record: takenFrom(reader, evicted.record) }
 }
+
+/** What is kept for all callers stays for the others. */
+function takenFrom(reader: string, { collections, objects, documents }: EvictRecord): EvictRecord {
+  const isOwn = ([owner]: ScopeKey): boolean => owner !== everyone
+  const texts = [
+    ...collections.map((of) => [of.scope, textInScope(of)] as const),
+    ...objects.map(([scope, namespace, name]) => [scope, nameKey({ namespace, name })] as const),
+  ]
+  return {
+    kind: 'evict',
+    collections: collections.filter(({ scope }) => isOwn(scope)),
+    objects: objects.filter(([scope]) => isOwn(scope)),
+    documents,
+    withdrawn: texts
+      .filter(([scope]) => !isOwn(scope))
+      .map(([scope, to]) => [scope, to, reader] as const),
+  }
+}
+
+/** All that may have anything. */
+export const readersIn = (state: State): ReadonlySet<string> =>
+  new Set([...candidatesIn(state)].flatMap(({ readers }) => [...readers]))
 
 /** Few at a time: a client may still watch the latest. */
 const mostGone = 25
@@ -106,9 +130,9 @@ function* candidatesIn(state: State): Iterable<Candidate> {
     }
   }
   for (const { document, body, confirmedAt: at } of state.documents.values()) {
-    const [keeper] = document
+    const readers = new Set(document.slice(0, 1))
     const bytes = body.length + entryBytes
-    yield { keeper, isNeeded: isNeededDocument(document), at, bytes, count: 1, document }
+    yield { readers, isNeeded: isNeededDocument(document), at, bytes, count: 1, document }
   }
 }
 
@@ -120,13 +144,14 @@ function useOf(
   key: ScopeKey,
   holders: ReadonlySet<string>,
   named: Omit<NamedObject, 'gvr'> | undefined,
-): Pick<Candidate, 'keeper' | 'isNeeded' | 'ofPod'> {
+): Pick<Candidate, 'readers' | 'isNeeded' | 'ofPod'> {
   const [owner, representation, group, version, resource] = key
-  const isFor = (who: string): boolean => owner === who || holders.has(who)
+  const readers = owner === everyone ? holders : new Set([owner])
+  const isFor = (who: string): boolean => readers.has(who)
   const isForBoot = bootResources.has(resourceOf(key)) && !representation.includes(';table')
   const isOfPod = podResources.has(resourceOf(key)) && isFor(nodeIdentity) && !isFor(hubIdentity)
   return {
-    keeper: keeperOf(owner, holders),
+    readers,
     isNeeded: isFor(hubIdentity) || (isFor(nodeIdentity) && isForBoot),
     ofPod:
       isOfPod && named ? qualifiedName({ gvr: { group, version, resource }, ...named }) : undefined,

@@ -67,10 +67,6 @@ export interface ObjectRecord {
 
 export const recordWeight = ({ held }: ObjectRecord): number => held.body.length + entryBytes
 
-/** For whom alone something is kept; '' for several. */
-export const keeperOf = (owner: string, holders: ReadonlySet<string>): string =>
-  owner === everyone && holders.size === 1 ? (holders.values().next().value ?? owner) : owner
-
 /** The answers to one identity, or to all, in one representation, of one resource. */
 export class Scope {
   readonly key: ScopeKey
@@ -131,15 +127,15 @@ export class Scope {
     return weight
   }
 
-  /** Of what is kept for this identity alone. */
+  /** Of what this identity may have. */
   weightOf(identity: string): number {
     const [owner] = this.key
     if (owner !== everyone) return owner === identity ? this.weight : 0
     let weight = 0
     for (const each of this.collections.values())
-      if (keeperOf(owner, each.holders) === identity) weight += each.weight
+      if (each.holders.has(identity)) weight += each.weight
     for (const each of this.records.values())
-      if (keeperOf(owner, each.holders) === identity) weight += recordWeight(each)
+      if (each.holders.has(identity)) weight += recordWeight(each)
     return weight
   }
 

@@ -2,7 +2,7 @@ import { elapsed } from '../../../base/clock.ts'
 import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
 import { qualifiedName, type NamedObject } from '../named-object.ts'
 import { compact, type CompactionParts } from './compaction.ts'
-import { leastRecent, unreferenced, type Evicted, type EvictedKind } from './eviction.ts'
+import { leastRecent, readersIn, unreferenced, type Evicted, type EvictedKind } from './eviction.ts'
 import { scopeOfRecord, type LogRecord } from './record.ts'
 
 /**
@@ -23,8 +23,8 @@ export const floorShare = 1 / 16
 export const floorBytes = 8 << 20
 
 /**
- * The quota of what is kept for one identity alone; no component of a node comes near. Beyond it,
- * the least recently confirmed of that is evicted until an eighth of the quota is free.
+ * The quota of all that one identity may have; no component of a node comes near.
+ * Beyond it, the identity loses the least recently confirmed until an eighth of the quota is free.
  */
 export const quotaShare = 1 / 4
 export const quotaTarget = 7 / 8
@@ -74,15 +74,17 @@ export class Upkeep {
   }
 
   #next(): void {
-    const { state, maxBytes } = this.#parts
     for (const identity of this.#written) {
       this.#written.delete(identity)
-      const quota = quotaOf(identity, maxBytes)
-      if (quota < Infinity && state.weightOf(identity) > quota)
-        return this.#begin(() => this.#evictOf(identity, quotaTarget * quota))
+      if (this.#isBeyondQuota(identity)) return this.#begin(() => this.#evictOf(identity))
     }
     if (this.#isNearFull()) this.#begin(() => this.#evict())
     else if (this.#isMostlyGarbage()) this.#begin(() => this.#compact('whenIdle'))
+  }
+
+  #isBeyondQuota(identity: string): boolean {
+    const quota = quotaOf(identity, this.#parts.maxBytes)
+    return quota < Infinity && this.#parts.state.weightOf(identity) > quota
   }
 
   /** Writes the log anew: what was written before may be lost. */
@@ -148,6 +150,9 @@ export class Upkeep {
     const { state, maxBytes, referencedObjects } = this.#parts
     const step = stepShare * maxBytes
     const isOver = (): boolean => state.weight > evictDownTo * maxBytes
+    // Events are not measured as they come.
+    for (const identity of readersIn(state))
+      if (this.#isBeyondQuota(identity)) await this.#evictOf(identity)
     await this.#evictAll('old', () => (isOver() ? leastRecent(state, step) : undefined))
     const gone = (): Evicted | undefined => {
       const referenced = isOver() ? referencedObjects() : undefined
@@ -158,8 +163,9 @@ export class Upkeep {
     if (isOver()) this.#restsUntil = elapsed() + restMs
   }
 
-  async #evictOf(identity: string, target: number): Promise<void> {
-    const { state } = this.#parts
+  async #evictOf(identity: string): Promise<void> {
+    const { state, maxBytes } = this.#parts
+    const target = quotaTarget * quotaOf(identity, maxBytes)
     const next = (): Evicted | undefined => {
       const excess = state.weightOf(identity) - target
       return excess > 0 ? leastRecent(state, excess, identity) : undefined

@@ -444,7 +444,7 @@ void t.test(
   },
 )
 
-void t.test('of two callers that watch at once, the API server is asked about both', async (t) => {
+void t.test('of two callers that watch at once, the API server decides on both', async (t) => {
   const asked: unknown[] = []
   const refused = { ...emptyReply, status: 403 }
   const forward = async ({ identity }: Exchange): Promise<Reply> => {

@@ -3,7 +3,15 @@ import { hubIdentity, nodeIdentity, tokenHolder } from '../../../../src/api/requ
 import type { Identity } from '../../../../src/api/request/identity.ts'
 import type { CollectionKey, ObjectKey } from '../../../../src/hub/store/store.ts'
 import type { LogStore } from '../../../../src/hub/store/log/log-store.ts'
-import { collection, head, json, object, pod, replace } from '../../../contracts/object-store.ts'
+import {
+  changed,
+  collection,
+  head,
+  json,
+  object,
+  pod,
+  replace,
+} from '../../../contracts/object-store.ts'
 import { until } from '../../../kit/until.ts'
 import { open } from './opened.ts'
 
@@ -207,26 +215,23 @@ void t.test('of what is kept for all only what the node reads is never evicted',
   t.ok(store.list(as(nodeIdentity, part('node'))))
 })
 
-void t.test(
-  'what one caller alone has read may take a quarter, and costs others nothing',
-  async (t) => {
-    await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
-    const part = (name: string) => ({ labelSelector: `app=${name}` })
-    const both = part('both')
-    for (const each of [guest, other])
-      await replace(store, as(each, both), head('1'), [large('both')])
-    await replace(store, as(other, part('other')), head('1'), [large('other')])
-    for (let at = 0; at < 20; at += 1) {
-      await replace(store, as(guest, part(`${at}`)), head('1'), [large(`${at}`)])
-      await store.put(named(guest, `one-${at}`), pod, large(`one-${at}`))
-    }
-    await until('its oldest to go', () => !store.list(as(guest, part('0'))))
-    t.equal(found(store, guest, 'one-0'), undefined)
-    t.ok(found(store, guest, 'one-19'))
-    t.ok(store.list(as(other, part('other'))))
-    for (const each of [guest, other]) t.ok(store.list(as(each, both)))
-  },
-)
+void t.test('what one caller has read may take a quarter, and costs others nothing', async (t) => {
+  await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
+  const part = (name: string) => ({ labelSelector: `app=${name}` })
+  const both = part('both')
+  for (const each of [guest, other])
+    await replace(store, as(each, both), head('1'), [large('both')])
+  await replace(store, as(other, part('other')), head('1'), [large('other')])
+  for (let at = 0; at < 20; at += 1) {
+    await replace(store, as(guest, part(`${at}`)), head('1'), [large(`${at}`)])
+    await store.put(named(guest, `one-${at}`), pod, large(`one-${at}`))
+  }
+  await until('its oldest to go', () => !store.list(as(guest, part('0'))))
+  t.equal(found(store, guest, 'one-0'), undefined)
+  t.ok(found(store, guest, 'one-19'))
+  t.ok(store.list(as(other, part('other'))))
+  t.ok(store.list(as(other, both)))
+})
 
 void t.test('lists on their way count for who reads them', async (t) => {
   await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
@@ -237,4 +242,27 @@ void t.test('lists on their way count for who reads them', async (t) => {
   }
   await t.rejects(begin(guest, 'app=a'), { message: /lists in progress of token:guest/ })
   await t.resolves(begin(nodeIdentity, 'app=b'))
+})
+
+void t.test('what two callers have read counts for each of them', async (t) => {
+  await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
+  const kept = tokenHolder('third')
+  await list(store, as(kept), '1', 'a')
+  for (let at = 0; at < 40; at += 1)
+    for (const each of [guest, other])
+      await replace(store, as(each, { labelSelector: `app=${at}` }), head('1'), [large(`${at}`)])
+  const first = as(other, { labelSelector: 'app=0' })
+  await until('their oldest to go', () => !store.version(store.copyOf(first)))
+  t.ok(store.list(as(kept)))
+})
+
+void t.test('a collection that has grown by events goes before those of others', async (t) => {
+  await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
+  await list(store, as(other), '1', 'a')
+  const grown = as(guest, { labelSelector: 'app=a' })
+  await list(store, grown, '1')
+  for (let at = 2; at < 35; at += 1)
+    await store.apply(grown, [changed('ADDED', { ...large(`${at}`), resourceVersion: `${at}` })])
+  await until('it to go', () => !store.list(grown))
+  t.ok(store.list(as(other)))
 })
