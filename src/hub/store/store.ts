@@ -238,7 +238,8 @@ export interface ObjectStore extends AsyncDisposable {
   /**
    * Begins an atomic replace, by which the identity of the key may read the collection. An object
    * that the new list lacks loses its own record too, unless that is newer than the list. Under a
-   * selector the object may only no longer match: it is unknown then, not absent.
+   * selector the object may only no longer match: to whom that collection was given it is unknown
+   * then, not absent.
    */
   replace(key: CollectionKey): Replacement
   /**
@@ -248,8 +249,8 @@ export interface ObjectStore extends AsyncDisposable {
    * previous state is `undefined` too.
    * Bookmarks advance the collection's version; errors change nothing. DELETED removes the object
    * from the collection, and its record. Under a selector the object may only no longer match: then
-   * it is unknown, unless its record is of the event's own version, and `get` ignores its earlier
-   * states in other collections.
+   * it is unknown to whom that collection was given, unless its record is of the event's own
+   * version, and `get` ignores its earlier states in other collections.
    */
   apply(
     key: CollectionKey,

@@ -168,7 +168,8 @@ export class State {
       const key = nameKey({ namespace, name })
       const member = collection.members.get(key)
       collection.remove(key)
-      removeRecord(scope, key, version)
+      if (isSelective(address)) unselectRecord(scope, key, version, collection)
+      else removeRecord(scope, key, version)
       if (member && isSelective(address) && isAtLeast(version, member.version))
         tombstones.unselect(scope, key, (held) => isAtLeast(member.version, held.version))
       tombstones.unhold(scope, key)
@@ -280,7 +281,8 @@ function deleted(
   if (member && mayFollow(version, member.version)) into?.remove(key)
   if (isSelective(address)) {
     // A record of this version is of the state that the selector no longer matches.
-    removeOlderRecord(scope, key, version)
+    if (scope.records.get(key)?.held.version !== version)
+      unselectRecord(scope, key, version, scope.collections.get(textInScope(address)))
     tombstones.unselect(scope, key, (held) => isNewer(version, held.version))
   } else removeRecord(scope, key, version)
   tombstones.unhold(scope, key)
@@ -309,8 +311,13 @@ function removeRecord(scope: Scope, key: string, upTo: string): void {
   if (record && mayFollow(upTo, record.held.version)) scope.removeRecord(key)
 }
 
-/** Does nothing where the record is of `version` or newer. */
-function removeOlderRecord(scope: Scope, key: string, version: string): void {
+/**
+ * The object has left a selection up to a version: its record from before is nothing any more for
+ * whom the selection was given to.
+ */
+function unselectRecord(scope: Scope, key: string, upTo: string, of?: Collection): void {
   const record = scope.records.get(key)
-  if (record && record.held.version !== version) removeRecord(scope, key, version)
+  if (!record || !mayFollow(upTo, record.held.version)) return
+  for (const each of of?.holders ?? []) record.holders.delete(each)
+  if (record.holders.size === 0) scope.removeRecord(key)
 }

@@ -202,6 +202,24 @@ void t.test('what one caller may have no more shows another no older state', asy
   t.strictSame(states(store), ['10', '10', '12'])
 })
 
+void t.test(
+  'what leaves a selection is lost to none who was not given the selection',
+  async (t) => {
+    await using store = await open(t.testdir(), everyone)
+    const part = as(guest, { labelSelector: 'app=a' })
+    const states = (name: string): (string | undefined)[] =>
+      [nodeIdentity, guest].map((each) => found(store, each, name))
+    for (const name of ['a', 'b'])
+      for (const each of [nodeIdentity, guest])
+        await store.put(named(each, name), pod, object(name, 5))
+    await list(store, part, '5', 'a', 'b')
+    await list(store, part, '8', 'b')
+    t.strictSame(states('a'), ['5', undefined])
+    await store.apply(part, [changed('DELETED', object('b', 9))])
+    t.strictSame(states('b'), ['8', undefined])
+  },
+)
+
 void t.test('of what is kept for all only what the node reads is never evicted', async (t) => {
   await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
   const part = (name: string) => ({ labelSelector: `app=${name}` })
