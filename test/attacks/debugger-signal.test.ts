@@ -5,13 +5,14 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { manifests } from '../../src/cli/manifests.ts'
 import { startCloud } from '../kit/hub.ts'
 import { signal, startHubProcess } from '../kit/hub-process.ts'
 import { until } from '../kit/until.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 t.setTimeout(300_000) // a process that starts takes its time on a busy machine
 
@@ -81,10 +82,7 @@ async function silent(
 ): Promise<{ readonly kubeconfig: string; readonly asked: Promise<unknown> }> {
   const server = createServer((socket) => t.teardown(() => socket.destroy()))
   const asked = once(server, 'connection')
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  const { port } = server.address() as AddressInfo
+  const port = await portOf(t, server)
   const kubeconfig = join(t.testdir({}), 'kubeconfig')
   const config = {
     apiVersion: 'v1',

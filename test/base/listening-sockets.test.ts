@@ -1,16 +1,9 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
-import t, { type Test } from 'tap'
+import { createServer } from 'node:net'
+import t from 'tap'
 import { canonical, describeListener, socketsAt } from '../../src/base/listening-sockets.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const skip = process.platform !== 'linux' && 'no /proc here'
-
-async function listeningAt(t: Test, address: string): Promise<number> {
-  const server = createServer().listen(0, address)
-  t.teardown(() => server.close())
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
-}
 
 void t.test('an address has one form', async (t) => {
   t.equal(canonical('0:0:0:0:0:0:0:1'), '::1')
@@ -25,7 +18,7 @@ void t.test('a socket blocks every address that it covers', { skip }, async (t) 
     ['::1', ['::1', '::'], ['127.0.0.1', '0.0.0.0']],
     ['::', ['::1', '127.0.0.1', '0.0.0.0', '::'], []],
   ] as const) {
-    const port = await listeningAt(t, address)
+    const port = await portOf(t, createServer(), address)
     const own = process.getuid?.()
     for (const other of inTheWayOf)
       t.match(socketsAt({ address: other, port }), [{ address, port, uid: own }], other)
@@ -34,7 +27,7 @@ void t.test('a socket blocks every address that it covers', { skip }, async (t) 
 })
 
 void t.test('a listener is named by program, process and user', { skip }, async (t) => {
-  const port = await listeningAt(t, '::1')
+  const port = await portOf(t, createServer(), '::1')
   const [socket] = socketsAt({ address: '::1', port })
   if (!socket) throw new Error('it is not seen')
   const uid = process.getuid?.()

@@ -1,19 +1,12 @@
-import { once } from 'node:events'
 import { createServer, get, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { wholeAnswer } from '../../src/base/whole-answer.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const patienceMs = 30_000
 
 async function answering(t: Test, listener: RequestListener): Promise<URL> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  await once(server, 'listening')
-  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  return new URL(`http://127.0.0.1:${await portOf(t, createServer(listener))}`)
 }
 
 void t.test('an answer is read whole with its code, however it is chunked', async (t) => {

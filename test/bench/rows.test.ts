@@ -1,7 +1,5 @@
 import { createServer, type RequestListener } from 'node:http'
-import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { LoadProcess } from '../../bench/load/load-process.ts'
 import { startHub } from '../../bench/peers/hub.ts'
@@ -23,6 +21,7 @@ import { openWorkspace, type Workspace } from '../kit/cluster/workspace.ts'
 import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { link } from '../kit/wire/link.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 /** Whether a row measures at all shows in any time. */
 const seconds = 0.05
@@ -51,13 +50,7 @@ t.teardown(async () => {
 
 /** A server that answers as `listener` does. */
 async function serving(t: Test, listener: RequestListener): Promise<RunningPeer> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await portOf(t, createServer(listener))}`
   return { name: 'nginx', description: 'in the test', target: { url } }
 }
 

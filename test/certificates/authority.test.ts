@@ -1,7 +1,6 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { connect, createServer, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import {
@@ -12,6 +11,7 @@ import {
   signature,
 } from '../../src/certificates/keys.ts'
 import { loadX509 } from '../../src/certificates/x509.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 void t.test('a CA verifies the certificates that it issued, and no others', async (t) => {
   const authority = await CertificateAuthority.create('an authority')
@@ -119,13 +119,12 @@ void t.test('TLS peers accept certificates that were issued', async (t) => {
     ca: authority.certificate,
     requestCert: true,
     rejectUnauthorized: true,
-  }).listen(0, '127.0.0.1')
-  t.teardown(() => server.close())
-  await once(server, 'listening')
+  })
+  const port = await portOf(t, server)
   const arrived = once(server, 'secureConnection') as Promise<[TLSSocket]>
   const socket = connect({
     host: '127.0.0.1',
-    port: (server.address() as AddressInfo).port,
+    port,
     ca: authority.certificate,
     cert: showing.certificate,
     key: showing.key,
@@ -133,6 +132,4 @@ void t.test('TLS peers accept certificates that were issued', async (t) => {
   await once(socket, 'secureConnect')
   const [other] = await arrived
   t.strictSame({ ...other.getPeerCertificate().subject }, { O: 'o', CN: 'c' })
-  socket.destroy()
-  other.destroy()
 })

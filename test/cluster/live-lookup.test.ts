@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { ClusterLookup } from '../../src/cluster/admission/lookup.ts'
@@ -9,6 +7,7 @@ import { connect } from '../../src/cluster/api/connect.ts'
 import { liveLookup } from '../../src/cluster/live-lookup.ts'
 import { poolInformer } from '../../src/cluster/pools.ts'
 import { rootFolder } from '../kit/root-folder.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 t.setTimeout(300_000)
 
@@ -25,9 +24,7 @@ async function lookup(
     if (!request.url?.includes('/nodepools?')) asked.push(request.url ?? '')
     answer(request, response)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const url = `http://127.0.0.1:${await portOf(t, server)}`
   const file = join(rootFolder(t), 'kubeconfig')
   writeFileSync(
     file,
@@ -48,8 +45,6 @@ async function lookup(
   t.teardown(async () => {
     await pools[Symbol.asyncDispose]()
     await connected[Symbol.asyncDispose]()
-    server.closeAllConnections()
-    server.close()
   })
   return { found: liveLookup(connected.api, pools), asked }
 }

@@ -1,14 +1,13 @@
 import type { Socket } from 'node:net'
-import { createServer, type Server } from 'node:https'
+import { createServer } from 'node:https'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import type { Json } from '../../src/api/kube/json.ts'
 import { valueAt } from '../../src/api/kube/json-at.ts'
 import type { Kubelet } from '../../src/hub/answers/at-kubelet.ts'
 import type { Client } from './client.ts'
+import { portOf } from './wire/listening.ts'
 import type { Teardown } from './wire/wire.ts'
 
 export interface KubeletApiOptions {
@@ -22,18 +21,10 @@ export interface KubeletApiOptions {
 }
 
 /** What a kubelet serves on its port 10250, as far as it authenticates, authorizes and upgrades. */
-export class KubeletApi {
-  readonly #server: Server
+export interface KubeletApi {
+  readonly port: number
   /** Method and URL of what was authorized, in order. */
-  readonly requests: string[] = []
-
-  constructor(server: Server) {
-    this.#server = server
-  }
-
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port
-  }
+  readonly requests: string[]
 }
 
 /** Starts one on loopback, which vouches for its own certificate, as kubelets do. */
@@ -54,28 +45,22 @@ export async function startKubeletApi(
     requestCert: true,
     rejectUnauthorized: false,
   })
-  const api = new KubeletApi(server)
+  const requests: string[] = []
   server.on('request', (request, response) => {
     void authorized(request, options).then((code) => {
       if (code !== 200) return response.writeHead(code).end()
-      api.requests.push(`${request.method} ${request.url}`)
+      requests.push(`${request.method} ${request.url}`)
       return options.answer(request, response)
     })
   })
   server.on('upgrade', (request: IncomingMessage, socket: Socket) => {
     void authorized(request, options).then((code) => {
       if (code !== 200) return socket.end(`HTTP/1.1 ${code} No\r\nContent-Length: 0\r\n\r\n`)
-      api.requests.push(`${request.method} ${request.url}`)
+      requests.push(`${request.method} ${request.url}`)
       return options.upgrade?.(request, socket)
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return api
+  return { port: await portOf(t, server), requests }
 }
 
 /** As a kubelet in the mode Webhook: 401 without a certificate, 403 where the review says no. */

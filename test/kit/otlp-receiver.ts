@@ -1,8 +1,7 @@
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { Condition } from './condition.ts'
 import type { Teardown } from './wire/wire.ts'
+import { portOf } from './wire/listening.ts'
 
 /** A span as a collector receives it, with its attributes as an object. */
 export interface ReceivedSpan {
@@ -52,13 +51,7 @@ export async function otlpReceiver(
       condition.changed()
     })
   })
-  t.teardown(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await portOf(t, server)
   return {
     url: `http://127.0.0.1:${port}`,
     spans,

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
+import { portOf } from './wire/listening.ts'
 import type { Teardown } from './wire/wire.ts'
 
 /** An API server whose answers a test sets. */
@@ -25,11 +24,7 @@ export class ScriptedServer {
         teller.answer(response)
       }
     })
-    t.teardown(() => teller.close())
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
-    const teller = new ScriptedServer(`http://127.0.0.1:${port}`, server)
+    const teller = new ScriptedServer(`http://127.0.0.1:${await portOf(t, server)}`, server)
     return teller
   }
 

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Client } from '../kit/client.ts'
 import { startTestHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const megabyte = 1024 * 1024
 
@@ -55,13 +55,7 @@ class Pourer {
       else if (asked.method === 'GET') void pourer.#pour(response)
       else Object.assign(pourer, { request: asked, response })
     })
-    t.teardown(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const pourer = new Pourer(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const pourer = new Pourer(`http://127.0.0.1:${await portOf(t, server)}`)
     return pourer
   }
 

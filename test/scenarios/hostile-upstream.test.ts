@@ -1,11 +1,11 @@
 import t from 'tap'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import { objectOf } from '../kit/client.ts'
 import { startTestHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const megabyte = 1024 * 1024
 
@@ -20,13 +20,7 @@ async function hostileCloud(t: Teardown, answer: HostileCloud['answer']): Promis
     if (asked.url === '/readyz') response.end('ok')
     else cloud.answer(asked.socket)
   })
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const cloud = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, answer }
+  const cloud = { url: `http://127.0.0.1:${await portOf(t, server)}`, answer }
   return cloud
 }
 

@@ -1,10 +1,9 @@
 import t from 'tap'
-import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { objectOf } from '../kit/client.ts'
 import { startTestHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const megabyte = 1024 * 1024
 
@@ -33,14 +32,9 @@ async function heavyCloud(t: Teardown): Promise<HeavyCloud> {
     )
     unfinished.push(response)
   })
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await portOf(t, server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     finish: () => unfinished.forEach((response) => response.end('"}}')),
     tell: (bytes) => {
       const metadata = { name: 'a', resourceVersion: '7' }

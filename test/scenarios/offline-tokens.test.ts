@@ -2,13 +2,14 @@ import t from 'tap'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { serviceAccounts } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const tokens = '/api/v1/namespaces/default/serviceaccounts/robot/token'
 
@@ -128,13 +129,7 @@ async function issuer(t: Teardown, answer: () => JsonObject): Promise<{ url: str
       response.end(`${JSON.stringify(answer())}\n`)
     })
   })
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await portOf(t, server)
   return Object.assign(server, { url: `http://127.0.0.1:${port}` })
 }
 

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import t from 'tap'
 import { inspect } from '../../src/cli/inspect/inspect.ts'
 import { Browser, noBrowser } from '../kit/browser.ts'
@@ -11,6 +11,7 @@ import { noDisk } from '../kit/disk.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { rootFolder, type TestHub } from '../kit/hub.ts'
 import { plant } from './planted-faults.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const page = readFileSync('docs/troubleshooting.md', 'utf8')
 
@@ -87,10 +88,7 @@ void t.test('a hub with one fault shows no sign of another', async (t) => {
 })
 
 void t.test('a hub whose port is taken ends with the line that the page has', async (t) => {
-  const other = createServer().listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  t.teardown(() => other.close())
-  const { port } = other.address() as AddressInfo
+  const port = await portOf(t, createServer())
   const [command, args] = plainNode(
     nodehubProgram,
     'start',

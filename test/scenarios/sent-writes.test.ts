@@ -1,11 +1,10 @@
 import t from 'tap'
-import { once } from 'node:events'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { at, objectOf, type Answer } from '../kit/client.ts'
 import { configMaps } from '../kit/cloud.ts'
 import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const path = '/api/v1/namespaces/default/configmaps'
 
@@ -37,14 +36,9 @@ async function slowCloud(t: Teardown, behind: CloudServer) {
     response.write(`${JSON.stringify(object).slice(0, -1)},"data":{"a":"${'x'.repeat(2_700_000)}`)
     void finished.promise.then(() => response.end('"}}'))
   })
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await portOf(t, server)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     /** Resolves when it has acted on the next write, and not answered it. */
     next: () => new Promise<void>((resolve) => (acted = resolve)),
     finish: () => finished.resolve(),

@@ -1,10 +1,9 @@
-import { once } from 'node:events'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const parameter = 'shardSelector=first'
 const firstPods = `${podsOfNode}&${parameter}`
@@ -23,13 +22,7 @@ async function shardingServer(t: Teardown, cloud: CloudServer): Promise<{ url: s
     onward.on('error', () => answer.destroy())
     asked.pipe(onward)
   })
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+  return { url: `http://127.0.0.1:${await portOf(t, server)}` }
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {

@@ -2,13 +2,13 @@ import t from 'tap'
 import { X509Certificate } from 'node:crypto'
 import { connect, createServer, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import {
   secretData,
   rotated,
   stateOfSecret,
   type ServingState,
 } from '../../../src/cluster/serving/rotation.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 
 const names = ['nodehub-cluster.kube-system.svc']
 const day = 24 * 3_600_000
@@ -40,10 +40,9 @@ void t.test('a new certificate verifies against the bundle, and stays while youn
   t.equal(await at(start + 50 * day, state), state, 'nothing is due')
   t.strictSame(stateOfSecret(secretData(state)), state, 'and the Secret holds all of it')
   const server = createServer({ cert: state.leaf.certificate, key: state.leaf.key })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const port = await portOf(t, server)
   const socket: TLSSocket = connect({
-    port: (server.address() as AddressInfo).port,
+    port,
     host: '127.0.0.1',
     servername: names[0]!,
     ca: state.bundle.join(''),
@@ -51,7 +50,6 @@ void t.test('a new certificate verifies against the bundle, and stays while youn
   await once(socket, 'secureConnect')
   t.ok(socket.authorized)
   socket.destroy()
-  server.close()
 })
 
 void t.test('the same CA renews a leaf after two thirds of its lifetime', async (t) => {

@@ -1,5 +1,4 @@
-import { createServer, connect, type AddressInfo, type Socket } from 'node:net'
-import { once } from 'node:events'
+import { createServer, connect } from 'node:net'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { startTestHub, type TestHub } from '../../kit/hub.ts'
 import { corpus } from '../corpus.ts'
@@ -8,6 +7,7 @@ import type { Random } from '../random.ts'
 import { bodySoFar, readAnswer, valuesOf, type Message } from '../reference/http1.ts'
 import { framesOf } from '../reference/json.ts'
 import { Finding, type Opening, type Outcome, type Target } from '../target.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 
 /** What is asked, and by whom: recorded and not, filtered and not, whole and streamed. */
 const requests = [
@@ -115,10 +115,8 @@ interface HostileCloud {
  * Says that it is ready to whoever asks for it; to anything else it says the chunks, and closes.
  */
 async function hostileCloud(t: { teardown(end: () => unknown): void }): Promise<HostileCloud> {
-  const sockets = new Set<Socket>()
   const server = createServer((socket) => {
-    sockets.add(socket)
-    socket.on('close', () => sockets.delete(socket)).on('error', () => undefined)
+    socket.on('error', () => undefined)
     socket.once('data', (head: Buffer) => {
       if (head.includes('/readyz') || head.includes('/livez')) {
         return void socket.end(
@@ -130,16 +128,8 @@ async function hostileCloud(t: { teardown(end: () => unknown): void }): Promise<
       socket.end()
     })
   })
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const cloud: HostileCloud = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    answers: new Map(),
-  }
+  const port = await portOf(t, server)
+  const cloud: HostileCloud = { url: `http://127.0.0.1:${port}`, answers: new Map() }
   return cloud
 }
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { constants } from 'node:http2'
-import { type AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
 import t from 'tap'
 import { isExpectedFault } from '../../../src/base/expected-fault.ts'
@@ -18,6 +17,7 @@ import {
   watch,
 } from './watches.ts'
 import { inTime, until } from '../../kit/until.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 
 void t.test(
   'after GOAWAY a watch comes to its end, and the next goes to a new session',
@@ -96,10 +96,7 @@ void t.test('where there is no connection, the request was never sent', async (t
 
 void t.test('a server that closes each connection at once is an expected fault', async (t) => {
   const server = createServer({ ...serving, ALPNProtocols: ['h2'] }, (socket) => socket.end())
-  t.teardown(() => server.close())
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await portOf(t, server)
   const outcome = await watch(connectionsOf(t), `https://127.0.0.1:${port}`).over.promise
   t.match(outcome, { code: 'NOT_CONNECTED', cause: { code: 'CLOSED_AT_ONCE' } })
   t.ok(isExpectedFault(outcome), 'so that it is logged without a stack')

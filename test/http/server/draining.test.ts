@@ -1,19 +1,18 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { closeServer, HttpConnections } from '../../../src/http/server/draining.ts'
 import { dial, valuesOf, type Teardown } from '../../kit/wire/wire.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 
 async function serving(t: Teardown, answer: RequestListener) {
   const server = createServer(answer)
   const connections = new HttpConnections(server)
-  server.listen(0, '127.0.0.1')
-  t.teardown(() => server.closeAllConnections())
-  await once(server, 'listening')
+  const port = await portOf(t, server)
   return {
     server,
-    port: (server.address() as AddressInfo).port,
+    port,
     stop: async () => {
       const over = closeServer(server)
       connections.drain()

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { startCloud, startTestHub, TestHub } from '../../kit/hub.ts'
 import { podsOfNode } from '../../kit/cloud.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 
 /** Longer than any client waits. */
 const heartbeat = { intervalMs: 40, timeoutMs: 3_600_000, failedRetry: 1, healthyThreshold: 1 }
@@ -17,15 +17,8 @@ void t.test(
     await first.as('kubelet').get('/api/v1/nodes/edge-1')
     await first.stop()
 
-    const sockets: Socket[] = []
-    const silent = createServer((socket) => void sockets.push(socket.on('error', () => undefined)))
-    silent.listen(0, '127.0.0.1')
-    await once(silent, 'listening')
-    t.teardown(() => {
-      silent.close()
-      for (const socket of sockets) socket.destroy()
-    })
-    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`
+    const silent = createServer((socket) => void socket.on('error', () => undefined))
+    const url = `http://127.0.0.1:${await portOf(t, silent)}`
     const second = new TestHub(first.rootDir, { upstreams: [{ url }], config: { heartbeat } })
     t.teardown(() => second.stop())
     await second.start()

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { getEventListeners, once } from 'node:events'
 import { constants } from 'node:http2'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { Connections } from '../../../src/http/client/connections.ts'
 import { Chunks } from '../../../src/http/exchange/chunks.ts'
@@ -18,6 +18,7 @@ import { answerOf, rawUpstream, refusingOrigin, type RawUpstream } from '../../k
 import type { Teardown, Wire } from '../../kit/wire/wire.ts'
 import { patientRules, Probes } from './probes.ts'
 import { relay } from './relay.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 
 interface Attempted {
   readonly reply: Promise<BytesReply>
@@ -152,14 +153,8 @@ async function gate(
 ): Promise<{ origin: string; arrived: Promise<unknown>; open(): Promise<unknown> }> {
   const held: Socket[] = []
   const server = createServer((socket) => void held.push(socket.on('error', () => undefined)))
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.close()
-    for (const socket of held) socket.destroy()
-  })
   return {
-    origin: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    origin: `https://127.0.0.1:${await portOf(t, server)}`,
     arrived: once(server, 'connection'),
     open: () =>
       Promise.all(

@@ -12,6 +12,7 @@ import { ReachableAddress } from '../../../src/hub/wiring/hub-address.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { intermediateAuthority } from '../../kit/certificates.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 
 const cluster = await CertificateAuthority.create('cluster-ca')
 const others = await CertificateAuthority.create('another cluster')
@@ -236,28 +237,16 @@ void t.test('at the start two unanswered probes decide', async (t) => {
     connections++
     socket.destroy()
   })
-  late.listen(0, '127.0.0.1')
-  await once(late, 'listening')
-  t.teardown(() => late.close())
   const hub = new Listening(t)
-  hub.address.listening((late.address() as AddressInfo).port)
+  hub.address.listening(await portOf(t, late))
   await hub.address.firstProbe
   t.equal(connections, 2)
   t.strictSame(hub.told, [null])
 })
 
 void t.test('a server that accepts and stays silent is given up', async (t) => {
-  const mute = createPlainServer()
-  mute.listen(0, '127.0.0.1')
-  await once(mute, 'listening')
-  const sockets: Socket[] = []
-  mute.on('connection', (socket) => sockets.push(socket))
-  t.teardown(() => {
-    mute.close()
-    for (const socket of sockets) socket.destroy()
-  })
   const hub = new Listening(t)
-  hub.address.listening((mute.address() as AddressInfo).port)
+  hub.address.listening(await portOf(t, createPlainServer()))
   await hub.address.firstProbe
   t.strictSame(hub.told, [null])
   t.match(hub.address.verboseLines().join(), /does not answer/)

@@ -1,18 +1,10 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { intermediateAuthority } from '../../kit/certificates.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 import { hubIsReady } from '../../../src/node/join/kubelet-service.ts'
-
-async function portOf(t: Test, server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  t.teardown(() => server.close())
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
-}
 
 void t.test('a hub is ready if /readyz is and its certificate is trusted', async (t) => {
   const hubs = await CertificateAuthority.create('hub')
