@@ -5,8 +5,8 @@
 import type { Profiler } from 'node:inspector'
 import { Session } from 'node:inspector/promises'
 import t, { type Test } from 'tap'
-import { podsOfNode, startCloud, type CloudServer } from './kit/cloud.ts'
-import { goOffline, startTestHub, type TestHub } from './kit/hub.ts'
+import { podsOfNode, type CloudServer } from './kit/cloud.ts'
+import { onlineNode, goOffline, type TestHub } from './kit/hub.ts'
 
 /** As many as there are; they only go down. */
 const mostFiles = { 'a recorded get': 120, 'a watch event': 91, 'a list offline': 110 }
@@ -14,10 +14,7 @@ const mostFiles = { 'a recorded get': 120, 'a watch event': 91, 'a list offline'
 const pod = '/api/v1/namespaces/default/pods/a'
 
 async function started(t: Test): Promise<{ readonly cloud: CloudServer; readonly hub: TestHub }> {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   return { cloud, hub }
 }
 

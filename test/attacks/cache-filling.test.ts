@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import type { LogRecord } from '../../src/hub/store/log/record.ts'
 import type { Client } from '../kit/client.ts'
 import { configMaps, pod, pods, podsOfNode, secrets, startCloud } from '../kit/cloud.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { goOffline, startTestHub } from '../kit/hub.ts'
 import { logFilesIn, recordsIn } from '../kit/log-on-disk.ts'
 
 const megabyte = 1 << 20
@@ -55,8 +55,7 @@ async function start(t: Test) {
     othersAreWhole: async (): Promise<void> => {
       for (const kind of ['old', 'gone'])
         t.equal(await hub.metric(`nodehub_store_evicted_total{kind="${kind}"}`), 0, kind)
-      await cloud.unplug()
-      await hub.offline()
+      await goOffline(cloud, hub)
       for (const [client, path] of whole) t.equal((await client.get(path)).status, 200, path)
       t.equal(await hub.metric('nodehub_store_failures_total'), 0)
     },

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Attributes } from '../../src/sandbox/authentication.ts'
 import { configMaps, secrets, serviceAccounts, startCloud } from '../kit/cloud.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { goOffline, startTestHub } from '../kit/hub.ts'
 
 const namespace = 'default'
 const secret = '/api/v1/namespaces/default/secrets/of-the-victim'
@@ -66,8 +66,7 @@ async function start(t: Test, also: (asked: Attributes) => boolean) {
   const status = async (token: string, path: string): Promise<number> =>
     (await withToken(token).get(path)).status
   const offline = async (): Promise<void> => {
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
   }
   return { hub, cloud, issue, claiming, status, offline }
 }

@@ -3,8 +3,7 @@
  * caller without credentials could stop the process, with the kubelet's requests, with one field.
  */
 import t from 'tap'
-import { startCloud } from '../kit/cloud.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { onlineNode } from '../kit/hub.ts'
 import { isSuperLinear } from '../kit/super-linear.ts'
 
 /**
@@ -31,9 +30,7 @@ const fields = {
 }
 
 void t.test('a long head costs what its length costs', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { hub } = await onlineNode(t)
   const client = hub.as('stranger')
   const ask = (headers: Record<string, string>) => client.send('/api/v1/pods', { headers })
   for (const [what, field] of Object.entries(fields)) {

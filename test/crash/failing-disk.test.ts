@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import { join } from 'node:path'
 import { pods, podsOfNode, startCloud } from '../kit/cloud.ts'
 import { ChildHub } from '../kit/hub-child.ts'
-import { rootFolder } from '../kit/hub.ts'
+import { goOnline, goOffline, rootFolder } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { FaultyDisk, disk } from './disk.ts'
 
@@ -55,13 +55,11 @@ else {
           (await hub.ops.get('/metrics')).body.toString(),
           /^nodehub_store_failures_total [1-9]/m,
         )
-        await cloud.unplug()
-        await hub.offline()
+        await goOffline(cloud, hub)
         t.equal((await kubelet.get(podsOfNode)).status, 503, 'what was not stored is not there')
 
         set(under, false)
-        await cloud.plug()
-        await hub.online()
+        await goOnline(cloud, hub)
         t.strictSame((await kubelet.list(podsOfNode)).names, shown)
         t.equal(await ready(), 200)
         await hub.crash()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { goOnline, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 
 void t.test('a hub passes on the answers of the cloud, and repeats them offline', async (t) => {
@@ -10,11 +10,9 @@ void t.test('a hub passes on the answers of the cloud, and repeats them offline'
     const kubelet = hub.as('kubelet', { encoding })
     const online = await kubelet.list(podsOfNode)
     t.strictSame(online.names, ['default/a', 'default/b'])
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const offline = await kubelet.list(podsOfNode)
     t.strictSame(offline.answer.body, online.answer.body)
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
   }
 })

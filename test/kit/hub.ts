@@ -7,7 +7,7 @@ import type { HubConfig } from '../../src/config/config.ts'
 import { startHub, type Hub } from '../../src/hub/hub.ts'
 import type { AnswerLine } from '../../src/hub/pipeline/trace.ts'
 import { Client, type ClientOptions } from './client.ts'
-import type { CloudServer } from './cloud.ts'
+import { startCloud, type CloudServer } from './cloud.ts'
 import { until } from './until.ts'
 import { Condition } from './condition.ts'
 import { ChildHub } from './hub-child.ts'
@@ -188,9 +188,15 @@ export class TestHub {
 }
 
 /** Pulls the plug; resolves when the hub knows. */
-export async function goOffline(cloud: CloudServer, hub: TestHub): Promise<void> {
+export async function goOffline(cloud: CloudServer, hub: Pick<TestHub, 'offline'>): Promise<void> {
   await cloud.unplug()
   await hub.offline()
+}
+
+/** Plugs it in again; resolves when the hub knows. */
+export async function goOnline(cloud: CloudServer, hub: Pick<TestHub, 'online'>): Promise<void> {
+  await cloud.plug()
+  await hub.online()
 }
 
 /** A hub in this process, gone with the test. */
@@ -199,6 +205,18 @@ export async function startTestHub(t: Teardown, options: TestHubOptions): Promis
   t.teardown(() => hub.stop())
   await hub.start()
   return hub
+}
+
+/** A cloud with pods of these names, and a hub that has reached it. */
+export async function onlineNode(
+  t: Teardown,
+  ...names: string[]
+): Promise<{ cloud: CloudServer; hub: TestHub }> {
+  const cloud = await startCloud(t)
+  cloud.addPods(...names)
+  const hub = await startTestHub(t, { upstreams: [cloud] })
+  await hub.online()
+  return { cloud, hub }
 }
 
 /** A hub in a process of its own, which can be killed; gone with the test. */

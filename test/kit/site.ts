@@ -2,7 +2,7 @@ import type { IssuedCertificate } from '../../src/certificates/authority.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Client } from './client.ts'
 import { nodeName, nodes, pod, pods, podsOfNode } from './cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from './hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer, type TestHub } from './hub.ts'
 import { startKubeletApi, type KubeletApi, type KubeletApiOptions } from './kubelet-api.ts'
 import type { Teardown } from './wire/wire.ts'
 
@@ -39,8 +39,7 @@ export async function startSite(
   const client = hub.as('kubelet', { encoding: 'protobuf' })
   await client.list('/api/v1/nodes')
   await client.list(podsOfNode)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   return { own, cloud, hub, kubelet }
 }
 

@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../kit/free-port.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOnline, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 import { promtool } from '../kit/promtool.ts'
 import { until } from '../kit/until.ts'
 import { link } from '../kit/wire/link.ts'
@@ -57,9 +57,7 @@ void t.test(
   'samples of an outage arrive by remote write once the link is back',
   { skip: promtool.missing },
   async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const { cloud, hub } = await onlineNode(t)
     const receiver = await startPrometheus(
       t,
       readFileSync(`${folder}/receiver.yaml`, 'utf8').replace('[alerts.yaml]', '[]'),
@@ -82,8 +80,7 @@ void t.test(
     t.notOk('node_name' in metric)
 
     thin.down()
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const scraped = await counter(agent.url, 'prometheus_agent_samples_appended_total')
     await until('the agent to scrape again and to be refused', async () => {
       const [now, retried] = await Promise.all([
@@ -93,8 +90,7 @@ void t.test(
       // More than one scrape has.
       return now > scraped + 1_000 && retried > 0
     })
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     thin.up()
     const values = await until('both changes to arrive', async () => {
       const found = (await online())?.values.map(([, value]) => value).join('')

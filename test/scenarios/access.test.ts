@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { CertificateAuthority, type CertificateRequest } from '../../src/certificates/authority.ts'
 import type { Attributes } from '../../src/sandbox/authentication.ts'
 import { configMaps, nodeName, secrets, startCloud, type CloudServer } from '../kit/cloud.ts'
-import { startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
 import { requestAs, type RequestAs } from '../kit/other-user.ts'
 import { rootFolder } from '../kit/root-folder.ts'
 
@@ -273,8 +273,7 @@ const keysKnown = (hub: TestHub): Promise<void> =>
   hub.logged('the keys of service accounts are known')
 
 async function unplug(cloud: CloudServer, hub: TestHub): Promise<void> {
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
 }
 
 void t.test(

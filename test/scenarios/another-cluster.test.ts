@@ -12,7 +12,7 @@ import {
   type CloudServer,
 } from '../kit/cloud.ts'
 import { freePort } from '../kit/free-port.ts'
-import { goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOnline, goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
 
 t.setTimeout(60_000)
 
@@ -72,8 +72,7 @@ void t.test('a hub started beside another cluster has no record of the first', a
   for (const path of [secret, onlyInFirst, allConfigMaps])
     t.equal((await kubelet.get(path)).status, 503, path)
   t.strictSame(await podsSeen(kubelet), ['pod-of-second'])
-  await second.plug()
-  await hub.online()
+  await goOnline(second, hub)
   t.equal(textAt(objectOf(await kubelet.get(secret)), 'data', 'value'), inBase64('second'))
   await goOffline(second, hub)
   await hub.restart()

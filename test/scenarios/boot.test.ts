@@ -31,6 +31,8 @@ import {
 import { ownVersion } from '../../src/base/own-version.ts'
 import { hubReportIn } from '../../src/api/kube/hub-report.ts'
 import {
+  goOnline,
+  goOffline,
   startCloud,
   startTestHub,
   type CloudServer,
@@ -122,8 +124,7 @@ void t.test(
   async (t) => {
     const { cloud, hub } = await startedNode(t)
     t.equal((await verdictOf(hub)).ready, true)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const proxy = hub.as('kube-proxy')
     t.equal((await proxy.get(slicesPath)).status, 503)
     const verdict = await verdictOf(hub)
@@ -135,8 +136,7 @@ void t.test(
     const readyz = (await hub.ops.get('/readyz?verbose')).body.toString()
     t.match(readyz, '[ ]boot the node would not come back without a link')
 
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     const { resourceVersion } = await proxy.list(`${slicesPath}?labelSelector=app`)
     t.ok(resourceVersion)
     t.equal((await verdictOf(hub)).ready, false, 'another list is not the one that was refused')
@@ -152,8 +152,7 @@ void t.test(
   'what a person or an unrecorded program is refused is no part of the verdict',
   async (t) => {
     const { cloud, hub } = await startedNode(t)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     for (const program of ['kubectl', 'curl']) {
       t.equal((await hub.as(program).get(slicesPath)).status, 503)
     }
@@ -167,8 +166,7 @@ void t.test('an object that the kubelet is refused counts once, for its pod', as
   cloud.sandbox.create(pods, podWith('press', secretSource))
   const hub = await startTestHub(t, { upstreams: [cloud], config: never })
   await startUp(kubeletOf(hub))
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await kubeletOf(hub).get(`${secretPath}?${named('password')}`)).status, 503)
   t.strictSame(problemsIn(await verdictOf(hub)), ['press: missing secrets password'])
 })
@@ -176,8 +174,7 @@ void t.test('an object that the kubelet is refused counts once, for its pod', as
 void t.test('a refusal that is not repeated is forgotten', async (t) => {
   const clock = setClock(t)
   const { cloud, hub } = await startedNode(t)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await hub.as('kube-proxy').get(slicesPath)
   t.equal((await verdictOf(hub)).ready, false)
   clock.forward(15 * 60_000)
@@ -241,8 +238,7 @@ void t.test('the verdict is the same offline, and after a restart there', async 
   await kubeletOf(hub).get(`${secretPath}?${named('password')}`)
   const before = problemsIn(await verdictOf(hub))
   t.strictSame(before, ['saw: missing persistentvolumeclaims data'])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.strictSame(problemsIn(await verdictOf(hub)), before)
   await hub.restart()
   await hub.offline()
@@ -275,8 +271,7 @@ void t.test('a new pod’s objects are recorded before its kubelet requests them
   await watch.next()
   t.ok(byTheHub(await asked))
   await verdictUntil(hub, ({ ready, pods }) => ready && pods.length === 1)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   // In the kubelet's form, as the kubelet asks after a reboot.
   for (const [name, items] of [
     ['password', 1],
@@ -360,8 +355,7 @@ void t.test('a claim that changes in the cloud is fresh though no client asks', 
   if (!read.over.aborted) await new Promise((resolve) => (read.over.onabort = resolve))
   // One after it: the first has been kept by then.
   await cloud.sandbox.nextRequest((each) => each.path === path && byTheHub(each))
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal(at(objectOf(await kubelet.get(path)), 'metadata', 'resourceVersion'), version)
 })
 
@@ -390,15 +384,13 @@ void t.test('offline nothing is requested, and online it is again', async (t) =>
   const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
   await startUp(kubeletOf(hub))
   await cloud.sandbox.nextRequest(byTheHub)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const failures = `nodehub_upstream_requests_total{upstream="${cloud.url}",outcome="failed"}`
   const before = await hub.metric(failures)
   for (let round = 0; round < 10; round++) await verdictOf(hub)
   t.equal(await hub.metric(failures), before)
   const again = cloud.sandbox.nextRequest(byTheHub)
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   await again
 })
 

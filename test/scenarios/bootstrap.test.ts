@@ -6,7 +6,7 @@ import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { obtainedFiles } from '../../src/config/root-dir.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
-import { rootFolder, startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOnline, goOffline, rootFolder, startTestHub, type TestHub } from '../kit/hub.ts'
 import { HubProcess } from '../kit/hub-process.ts'
 import { joinToken, startJoinable, type JoinableCloud } from '../kit/joinable.ts'
 import { requestAs } from '../kit/other-user.ts'
@@ -55,8 +55,7 @@ void t.test(
     t.equal(ready.status, 200, ready.text)
     t.notMatch(hub.lines.join('\n') + unready.text + ready.text, secret)
 
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     await hub.restart()
     t.strictSame(
       (await hub.as('kubelet').list(podsOfNode)).names,
@@ -73,8 +72,7 @@ void t.test('a certificate that expired while the link was down is replaced', as
   const hub = await start(t, joinable)
   await hub.logged('an API server is now healthy')
   await hub.as('kubelet').list(podsOfNode)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await hub.stop()
   const expired = await joinable.authority.issue({
     commonName: `system:node:${nodeName}`,
@@ -103,8 +101,7 @@ void t.test('a node that starts in 1970 without a link does not lock itself out'
   const hub = await start(t, joinable)
   await hub.logged('an API server is now healthy')
   await hub.as('kubelet').list(podsOfNode)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await hub.stop()
   const pair = join(hub.config.rootDir, 'pki', 'nodehub-client-current.pem')
   const [before, requested] = [readFileSync(pair, 'utf8'), joinable.requesters.length]
@@ -125,8 +122,7 @@ void t.test('a node that starts in 1970 without a link does not lock itself out'
   t.equal(readFileSync(pair, 'utf8'), before, 'its own certificate stays')
   clock.restore()
   cloud.addPods('b')
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   await until('what is new', async () => {
     const { names } = await hub.as('kubelet').list(podsOfNode)
     return names.includes('default/b')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode, serviceAccounts, type CloudServer } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { onlineNode, goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
@@ -29,9 +29,7 @@ const watchList = {
 const ended = (reason: string): string => `nodehub_cacher_watchers_ended_total{reason="${reason}"}`
 
 void t.test('fifty watches of one collection by one identity are one upstream', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   const kubelet = hub.as('kubelet')
   const watches: Watching[] = []
   for (let i = 0; i < 50; i++) watches.push(await informer(kubelet))
@@ -72,9 +70,7 @@ void t.test('fifty WatchLists of an idle collection end as one upstream watch', 
 })
 
 void t.test('identities have upstream watches of their own', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   const tokens = ['one', 'two'].map((name) => cloud.sandbox.token(name))
   for (const token of tokens) await informer(hub.as('coredns', { token }))
   t.strictSame(
@@ -92,8 +88,7 @@ void t.test(
     await hub.online()
     const kubelet = hub.as('kubelet')
     const watch = await informer(kubelet)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
     add(restored, 'old')
     await hub.online()
@@ -116,8 +111,7 @@ void t.test('a watch ends where another client lists a restored cluster first', 
   await hub.online()
   const watch = await informer(hub.as('coredns'))
   await cloud.sandbox.untilWatches(1, isWatch)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
   add(restored, 'old')
   await hub.online()
@@ -151,16 +145,13 @@ for (const restarts of [false, true]) {
 }
 
 void t.test('a token that is withdrawn ends the watches that run with it', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   const [kept, withdrawn] = ['kept', 'withdrawn'].map((name) => cloud.sandbox.token(name))
   const clients = [withdrawn, kept].map((token) => hub.as('coredns', { token: token ?? '' }))
   const watches = []
   for (const client of clients) watches.push(await informer(client))
   const resourceVersion = cloud.sandbox.version
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   cloud.sandbox.revoke(withdrawn ?? '')
   add(cloud, 'a')
   await cloud.plug()
@@ -177,15 +168,11 @@ void t.test('a token that is withdrawn ends the watches that run with it', async
 })
 
 void t.test('a WatchList that is cut goes on after its initial events', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   const watch = await hub.as('kubelet').watch(podsOfNode, watchList)
   const [added, end] = await watch.take(2)
   t.match([added?.type, end?.type], ['ADDED', 'BOOKMARK'])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
   cloud.addPods('b')
   await cloud.plug()
@@ -218,9 +205,7 @@ void t.test('a WatchList of any age is answered from what is watched already', a
 })
 
 void t.test('a watch goes on after its client, which comes back at once', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(path)
   const short = await kubelet.watch(path, { resourceVersion, timeoutSeconds: '1' })
@@ -263,9 +248,7 @@ async function refusedWatch(
   t: Teardown,
   status: number,
 ): Promise<{ cloud: CloudServer; hub: TestHub; watch: Watching; refusal: Disposable }> {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   const watch = await informer(hub.as('kubelet'))
   await goOffline(cloud, hub)
   const refusal = cloud.sandbox.faults.fail(status, (request) => request.path === path)

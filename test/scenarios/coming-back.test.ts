@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { ClientInformer } from '../../src/sandbox/client-informer.ts'
 import { allServices, configMaps, pods, podsOfNode, service, services } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOnline, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 import type { TestHubOptions } from '../kit/hub-config.ts'
 import { Condition } from '../kit/condition.ts'
 import { until } from '../kit/until.ts'
@@ -15,14 +15,12 @@ void t.test('F25: cached watches go on by one upstream watch when the cloud is b
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const watches = await Promise.all(
     Array.from({ length: 5 }, () => kubelet.watch(podsOfNode, { resourceVersion })),
   )
   cloud.addPods('b')
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   for (const watch of watches) {
     t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
   }
@@ -43,16 +41,14 @@ void t.test('F25: watches go back to the cloud in the order of their importance'
   const versions = await Promise.all(
     watched.map(async ([component, path]) => (await hub.as(component).list(path)).resourceVersion),
   )
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await Promise.all(
     watched.map(([component, path], at) =>
       hub.as(component).watch(path, { resourceVersion: versions[at] ?? '' }),
     ),
   )
   const before = cloud.sandbox.requests.length
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   // The hub follows its node, too.
   const isTheirs = (request: SeenRequest): boolean =>
     isWatch(request) && request.path !== '/api/v1/nodes'
@@ -67,10 +63,7 @@ void t.test('F25: watches go back to the cloud in the order of their importance'
 })
 
 void t.test('a watch outlives its cloud where it is recorded, and ends elsewhere', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   const [kept, cut] = await Promise.all(
     [
       ['kubelet', podsOfNode],
@@ -115,10 +108,7 @@ void t.test('a watch outlives an API server that freezes', async (t) => {
 void t.test(
   'F25: a reflector through ten cuts ends where the cloud is, without listing again',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'b', 'c')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const { cloud, hub } = await onlineNode(t, 'a', 'b', 'c')
     const changes = new Condition()
     const reflectors = (['json', 'protobuf'] as const).map(
       (encoding) =>
@@ -145,16 +135,14 @@ void t.test(
     }
     await inStep()
     for (let cut = 0; cut < 10; cut++) {
-      await cloud.unplug()
-      await hub.offline()
+      await goOffline(cloud, hub)
       // While no client sees it: something comes, something goes, something changes.
       cloud.addPods(`new-${cut}`)
       cloud.touch(pods, 'a', 'default')
       if (cut > 0) {
         cloud.sandbox.delete(pods, `new-${cut - 1}`, 'default', { gracePeriodSeconds: 0 })
       }
-      await cloud.plug()
-      await hub.online()
+      await goOnline(cloud, hub)
       await inStep()
     }
     for (const reflector of reflectors) t.strictSame(held(reflector), inTheCloud())
@@ -168,8 +156,7 @@ void t.test(
       [1, 1],
       'and its watch has never ended',
     )
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const { names } = await hub.as('kubelet').list('/api/v1/pods')
     t.strictSame(
       names,
@@ -184,18 +171,15 @@ void t.test('compacted history leads to a list, with the deletions meanwhile', a
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list('/api/v1/pods')
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   cloud.sandbox.delete(pods, 'b', 'default', { gracePeriodSeconds: 0 })
   cloud.sandbox.compact()
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   const watch = await kubelet.watch('/api/v1/pods', { resourceVersion })
   t.match(await watch.next(), { type: 'ERROR', object: { code: 410 } })
   const relisted = await kubelet.list(`/api/v1/pods?resourceVersion=${resourceVersion}`)
   t.strictSame(relisted.names, ['default/a'])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.strictSame((await kubelet.list('/api/v1/pods')).names, ['default/a'])
   t.equal((await kubelet.get(`${allServices}/x`)).status, 503)
 })
@@ -203,10 +187,7 @@ void t.test('compacted history leads to a list, with the deletions meanwhile', a
 void t.test(
   'compacted history ends only watches of collections that have changed since',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const { cloud, hub } = await onlineNode(t, 'a')
     const [ofPods, ofServices, ofConfigMaps] = await Promise.all(
       ([podsOfNode, allServices, '/api/v1/configmaps'] as const).map(async (path) => {
         const { resourceVersion } = await hub.as('kubelet').list(path)
@@ -218,12 +199,10 @@ void t.test(
     cloud.sandbox.create(configMaps, { metadata: { name: 'first', namespace: 'default' } })
     for (const watch of [ofPods, ofServices, ofConfigMaps])
       t.match(await watch?.next(), { type: 'ADDED', object: { metadata: { name: 'first' } } })
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     cloud.sandbox.create(configMaps, { metadata: { name: 'missed', namespace: 'default' } })
     cloud.sandbox.compact()
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     t.match(await ofConfigMaps?.next(), { type: 'ERROR', object: { code: 410 } })
     // What happens before is a change that no list can tell from a missed one.
     await cloud.sandbox.untilWatches(
@@ -242,9 +221,7 @@ void t.test(
 void t.test(
   'a list that brings no change lets no watch go on from a version before it',
   async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const { cloud, hub } = await onlineNode(t)
     for (const path of [podsOfNode, allServices]) {
       const client = hub.as('kubelet')
       const { resourceVersion } = await client.list(path)
@@ -256,8 +233,7 @@ void t.test(
       }
       const before = create('first')
       t.match(await open.next(), { type: 'ADDED' })
-      await cloud.unplug()
-      await hub.offline()
+      await goOffline(cloud, hub)
       // A list through another hub has shown it.
       const between = create('brief')
       const gvr = path === podsOfNode ? pods : services
@@ -265,8 +241,7 @@ void t.test(
       cloud.sandbox.compact()
       const from = { resourceVersion: between, allowWatchBookmarks: 'true' }
       const ahead = await client.watch(path, from)
-      await cloud.plug()
-      await hub.online()
+      await goOnline(cloud, hub)
       const expired = [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }]
       t.match(await ahead.rest(), expired, 'that was open')
       t.match(await (await client.watch(path, from)).rest(), expired, 'that comes later')

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { lastingHeaders, type Answer, type Client } from '../kit/client.ts'
 import { allServices, configMaps, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
-import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import { ScriptedServer } from '../kit/scripted-server.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -67,8 +67,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.equal(await hub.metric('nodehub_recorded_total{kind="object"}'), 1)
     const inflated = [...plain.values()].reduce((sum, { length }) => sum + length, 0)
     t.equal(await hub.metric('nodehub_upstream_inflated_bytes_total'), inflated)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     for (const [path, body] of plain) {
       const offline = await gzipped(kubelet, path)
       t.equal(offline.headers['content-encoding'], undefined)

@@ -2,7 +2,14 @@ import t, { type Test as Tap } from 'tap'
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { pod, pods, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import {
+  goOnline,
+  goOffline,
+  startCloud,
+  startTestHub,
+  type CloudServer,
+  type TestHub,
+} from '../kit/hub.ts'
 import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
 import { fixture } from '../kit/fixture.ts'
 import { ScriptedServer } from '../kit/scripted-server.ts'
@@ -15,11 +22,9 @@ async function remembered(
   hub: TestHub,
   encoding: Encoding,
 ): Promise<readonly string[]> {
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const { names } = await hub.as('kubelet', { encoding }).list(podsOfNode)
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   return names
 }
 
@@ -116,8 +121,7 @@ void t.test(
     const { metadata } = JSON.parse(first.body.toString()) as { metadata: { continue: string } }
     await text.get(`/api/v1/pods?limit=2&continue=${metadata.continue}`)
     await binary.get(`/api/v1/pods?limit=2&continue=${metadata.continue}`)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     for (const client of [text, binary]) {
       const names = ['default/a', 'default/b', 'default/c', 'default/d']
       t.strictSame((await client.list('/api/v1/pods')).names, names, client.encoding)

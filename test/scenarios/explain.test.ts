@@ -3,7 +3,14 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { nodeName, service, services } from '../kit/cloud.ts'
-import { rootFolder, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import {
+  onlineNode,
+  goOffline,
+  rootFolder,
+  startCloud,
+  startTestHub,
+  type TestHub,
+} from '../kit/hub.ts'
 import { objectOf, tableAccept, type RequestOptions } from '../kit/client.ts'
 import { requestAs } from '../kit/other-user.ts'
 
@@ -30,10 +37,7 @@ void t.test(
   'root gets the source of an answer and its reason, through an outage',
   { skip },
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const { cloud, hub } = await onlineNode(t, 'a')
     t.equal(
       await why(hub, aPod),
       `source=cloud; reason="only an API server can answer it consistently"; upstream=${cloud.url}`,
@@ -44,8 +48,7 @@ void t.test(
     )
     t.match(await why(hub, '/api/v1/namespaces/default/pods/none'), /^source=cloud; /)
 
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     t.match(await why(hub, aPod), /^source=cache; reason="no API server is healthy"; age=\d+$/)
     t.match(
       await why(hub, aPod, 'kubectl', { headers: { Accept: tableAccept } }),
@@ -118,8 +121,7 @@ void t.test(
       'it goes no further',
     )
 
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const recorded = await hub.as('kubelet').get(aPod)
     t.match(objectOf(recorded), { metadata: { name: 'a' } })
     t.equal(recorded.headers[header], undefined, 'it is not recorded')
@@ -127,13 +129,9 @@ void t.test(
 )
 
 void t.test('a refusal is explained', { skip }, async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   await hub.as('kubelet').list(allPods)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const forged = hub.as('agent', { token: 'forged' })
   const unproven = await forged.send(aPod, { headers: { 'X-Nodehub-Explain': '1' } })
   t.equal(unproven.status, 401)

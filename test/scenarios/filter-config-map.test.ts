@@ -2,7 +2,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -141,8 +141,7 @@ void t.test('the ConfigMap stays in force offline, after a restart as well', asy
   const hub = await started(t, cloud)
   await hub.logged(inForce)
   t.equal(await place(hub.as('agent')), led)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal(await place(hub.as('agent')), led)
   await hub.restart()
   t.equal(await place(hub.as('agent')), led)

@@ -16,7 +16,14 @@ import {
   type CloudServer,
   identifiesCluster,
 } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub, type TestHubOptions } from '../kit/hub.ts'
+import {
+  goOnline,
+  goOffline,
+  startCloud,
+  startTestHub,
+  type TestHub,
+  type TestHubOptions,
+} from '../kit/hub.ts'
 import {
   bucketResource,
   defineBuckets,
@@ -152,13 +159,11 @@ void t.test(
     await untilShown(proxy(), everywhere)
     t.equal((await proxy().get(allServices)).status, 200)
     t.match(await verbose(hub), /\[ \]filters cannot read nodes: .*\(403\)/)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     await hub.restart()
     t.strictSame(await shownTo(proxy()), everywhere, 'after a restart without a link, too')
     cloud.sandbox.authorize(() => true)
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     await untilShown(proxy(), ['edge-1', 'edge-3'])
     t.notMatch(await verbose(hub), /filters/)
   },
@@ -305,8 +310,7 @@ void t.test('the former pool holds while the NodePool of the new one cannot be r
     t.strictSame(await shownTo(proxy), ['edge-1', 'edge-3'])
     cloud.touch(slices, 'web-1', 'default')
     t.strictSame(nodesOf((await watch.next())?.object), ['edge-1', 'edge-3'])
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     await hub.restart()
     t.strictSame(await shownTo(hub.as('kube-proxy')), ['edge-1', 'edge-3'], 'after a restart')
   }
@@ -319,14 +323,12 @@ void t.test('filters keep their inputs offline, and after a restart without a li
   const hub = await started(t, cloud)
   const proxy = (): Client => hub.as('kube-proxy')
   await untilShown(proxy(), ['edge-1', 'edge-3'])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.strictSame(await shownTo(proxy()), ['edge-1', 'edge-3'])
   cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-1']))
   await hub.restart()
   t.strictSame(await shownTo(proxy()), ['edge-1', 'edge-3'])
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   await untilShown(proxy(), ['edge-1'])
 })
 
@@ -334,8 +336,7 @@ void t.test('a hub that has lost its inputs file finds them in its cache', async
   const cloud = await cloudWithPools(t)
   const hub = await started(t, cloud)
   await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-3'])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await hub.stop()
   rmSync(join(hub.config.rootDir, 'filter-inputs.json'))
   await hub.start()

@@ -12,7 +12,7 @@ import {
   services,
   type CloudServer,
 } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { definePools, nodePool, poolResource, putIntoPool } from '../kit/node-pools.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import { until } from '../kit/until.ts'
@@ -247,8 +247,7 @@ for (const encoding of encodings) {
         t.strictSame(await looks(other, story), thrice(story.original), `${story.filter}: others`)
         online.set(story, thrice(story.shown))
       }
-      await cloud.unplug()
-      await hub.offline()
+      await goOffline(cloud, hub)
       for (const story of stories) {
         const client = hub.as(story.component, { encoding })
         t.strictSame(await looks(client, story), online.get(story), `${story.filter}, offline`)

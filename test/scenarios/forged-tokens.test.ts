@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { Json } from '../../src/api/kube/json.ts'
 import { configMaps, startCloud } from '../kit/cloud.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { goOffline, startTestHub } from '../kit/hub.ts'
 
 const configMap = '/api/v1/namespaces/default/configmaps/of-the-reader'
 
@@ -61,8 +61,7 @@ void t.test('a forged token is not proved by naming Authorization in Connection'
         401,
         `${head.alg}, ${JSON.stringify(headers)}`,
       )
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   for (const head of heads)
     t.equal((await withToken(forged(token, head)).get(configMap)).status, 401, head.alg)
   t.equal((await withToken(token).get(configMap)).status, 200, 'whose it is still has it')
@@ -83,8 +82,7 @@ void t.test('a forged token reads nothing shared with its account', async (t) =>
       ),
     )
   for (const head of heads) t.strictSame(await statuses(forged(token, head)), [401, 401])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.strictSame(await statuses(token), [200, 200])
   for (const head of heads) t.strictSame(await statuses(forged(token, head)), [401, 401])
 })

@@ -2,16 +2,13 @@ import t, { type Test } from 'tap'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isExpectedFault } from '../../src/base/expected-fault.ts'
-import { podsOfNode, startCloud } from '../kit/cloud.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { podsOfNode } from '../kit/cloud.ts'
 import { logFilesIn } from '../kit/log-on-disk.ts'
+import { onlineNode } from '../kit/hub.ts'
 
 /** A hub that was stopped, with the cache of a former release in its folder. */
 async function stoppedHub(t: Test) {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   const { cachePath } = hub.config
   await hub.stop()
   for (const file of logFilesIn(cachePath)) rmSync(file)

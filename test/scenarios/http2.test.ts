@@ -1,7 +1,7 @@
 import { connect, type ClientHttp2Session } from 'node:http2'
 import t from 'tap'
 import { podsOfNode, startCloud, type CloudServer } from '../kit/cloud.ts'
-import { startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
 import { openStream } from '../kit/http2.ts'
 
 /** The kubelet's one connection, with the certificate that the API servers' authority gave it. */
@@ -49,8 +49,7 @@ void t.test('over HTTP/2 a watch of the cache goes on when the cloud is back', a
   const session = kubeletAt(t, hub, cloud)
   const list = await openStream(session, asking(podsOfNode)).whole()
   t.equal(list.status, 200)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await openStream(session, asking(podsOfNode)).whole()).body, list.body)
   const watch = openStream(session, watching)
   t.equal((await watch.head())[':status'], 200)

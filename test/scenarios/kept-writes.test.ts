@@ -2,7 +2,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { objectOf } from '../kit/client.ts'
 import { nodeName } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 
 const csiNodes = '/apis/storage.k8s.io/v1/csinodes'
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
@@ -42,8 +42,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
         t.equal(answer.status, 201)
         versions.push(objectOf(answer))
       }
-      await cloud.unplug()
-      await hub.offline()
+      await goOffline(cloud, hub)
       await hub.restart()
       for (const [at, { path }] of made.entries()) {
         const answer = await kubelet.withOptions({ url: hub.url }).get(`${path}/${nodeName}`)
@@ -67,8 +66,7 @@ void t.test('a dry-run write is not kept, nor an object that no kubelet needs ag
   const configMaps = '/api/v1/namespaces/default/configmaps'
   const configMap = { kind: 'ConfigMap', apiVersion: 'v1', metadata: { name: 'a' } }
   t.equal((await kubelet.send(configMaps, { method: 'POST', body: configMap })).status, 201)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await kubelet.get(`${csiNodes}/${nodeName}`)).status, 503)
   t.equal((await kubelet.get(`${configMaps}/a`)).status, 503)
 })

@@ -6,7 +6,7 @@ import t from 'tap'
 import { textAt } from '../../src/api/kube/json-at.ts'
 import { configMaps, nodeName, podsOfNode, service, services, startCloud } from '../kit/cloud.ts'
 import { objectOf } from '../kit/client.ts'
-import { goOffline, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOnline, goOffline, startTestHub } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 
 t.setTimeout(60_000)
@@ -28,8 +28,7 @@ void t.test('its reads are recorded, and it boots offline', async (t) => {
     t.equal(line.component, 'kubelet')
     await goOffline(cloud, hub)
     for (const path of reads) t.equal((await kubelet.get(path)).status, 200, `${name} ${path}`)
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
   }
   t.notOk(hub.lines.some((line) => line.includes('is not recorded')))
 })
@@ -50,9 +49,7 @@ void t.test('filters act for it', async (t) => {
 })
 
 void t.test('a program that is known by its name keeps it, and another is named', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   await hub.as('curl').get(podsOfNode)
   await hub.logs(() =>
     hub.lines.some((line) => line.includes('"component":"curl"') && line.includes('not recorded')),

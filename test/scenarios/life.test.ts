@@ -6,7 +6,7 @@ import { mostPipelined } from '../../src/http/server/ops.ts'
 import { objectOf } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 import { refusingDisk } from '../kit/log-on-disk.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { goOffline, onlineNode, goOnline, startCloud, startTestHub } from '../kit/hub.ts'
 import { dial } from '../kit/wire/wire.ts'
 
 const aPod = '/api/v1/namespaces/default/pods/a'
@@ -30,8 +30,7 @@ void t.test('the hub is alive and ready, online and offline, on every health pat
     await verbose(),
     /^\[\+\]store ok\n\[\+\]shutdown ok\n\[\+\]certificate ok\n\[\+\]cloud online since .*Z\n\[\+\]upstream http:.* healthy\n(?:\[\+\]listening .*\n)+\[ \]boot .*\nreadyz check passed\n$/,
   )
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await healthy()
   t.match(
     await verbose(),
@@ -42,10 +41,7 @@ void t.test('the hub is alive and ready, online and offline, on every health pat
 })
 
 void t.test('a store that takes no writes makes the hub unready, and recovers', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   t.equal(await hub.metric('nodehub_ready'), 1)
   const kubelet = hub.as('kubelet')
   using busy = refusingDisk()
@@ -62,8 +58,7 @@ void t.test('a store that takes no writes makes the hub unready, and recovers', 
   t.equal((await hub.ops.get('/readyz')).status, 200)
   await hub.logged('"msg":"the store takes writes again"')
   t.equal(await hub.metric('nodehub_ready'), 1)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await kubelet.get(aPod)).status, 200)
 })
 
@@ -98,11 +93,9 @@ void t.test('a hub that stops ends its watches cleanly, and does not wait for th
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   const forwarded = await kubelet.watch(podsOfNode, { resourceVersion })
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const fromTheCache = await kubelet.watch(podsOfNode, { resourceVersion })
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   const again = await kubelet.watch(podsOfNode, { resourceVersion })
   const ends = [forwarded.rest(), again.rest(), fromTheCache.rest()]
   await hub.stop()
@@ -170,10 +163,7 @@ void t.test('more short requests than it takes at once are shed, watches are not
 })
 
 void t.test('answers are counted by their source', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   const kubelet = hub.as('kubelet')
   const count = (source: string, code = '200'): Promise<number> =>
     hub.metric(
@@ -185,8 +175,7 @@ void t.test('answers are counted by their source', async (t) => {
   await kubelet.get(aPod)
   t.ok((await hub.metric(asked)) >= before + 2)
   t.equal(await hub.metric('nodehub_online'), 1)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await kubelet.get(aPod)
   await kubelet.get('/api/v1/namespaces/default/pods/nowhere')
   t.strictSame([await count('cloud'), await count('cache'), await count('hub', '503')], [2, 1, 1])
@@ -258,8 +247,7 @@ void t.test('no line of any level shows a token', async (t) => {
     using _cut = cloud.sandbox.faults.cut(10)
     await bearer.get('/api/v1/services').catch(() => undefined)
   }
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await bearer.get(podsOfNode)
   await bearer.send(aPod, { method: 'DELETE' })
   await hub.stop()

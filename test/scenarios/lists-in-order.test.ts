@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { pod, pods, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 
 const ofAnyAge = `${podsOfNode}&resourceVersion=0`
@@ -49,8 +49,7 @@ void t.test(
     const before = await listed(hub.as('kubelet'), ofAnyAge)
     change(cloud)
     const shown = await versionOf(hub.as('kubelet'), aPod)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     for (const when of ['at once', 'after a restart']) {
       const kubelet = hub.as('kubelet')
       t.strictSame(await listed(kubelet, ofAnyAge), before, when)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import { at, nameOf, objectOf } from '../kit/client.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 
 const path = '/apis/node.k8s.io/v1/runtimeclasses'
 const runtimeClasses = { group: 'node.k8s.io', version: 'v1', resource: 'runtimeclasses' }
@@ -40,8 +40,7 @@ for (const encoding of ['json', 'protobuf'] as const satisfies readonly Encoding
       cloud.sandbox.create(runtimeClasses, runtimeClass('after'))
       const event = await watch.next()
       t.equal(event && nameOf(event.object), 'after', 'the watch goes on')
-      await cloud.unplug()
-      await hub.offline()
+      await goOffline(cloud, hub)
       const items = at(objectOf(await kubelet.get(path)), 'items') as { metadata: unknown }[]
       t.match(items, [{ metadata: { name: 'after' } }, { metadata: { name: 'before' } }])
     },

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { nameOf, objectOf, tableAccept, type Client } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -69,8 +69,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const unchanged = [original, original['default/kubernetes'], original]
     t.strictSame(await looks(kubelet), look)
     t.strictSame(await looks(proxy), unchanged, 'to others it is what it was')
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     t.strictSame(await looks(kubelet), look)
     t.strictSame(await looks(proxy), unchanged)
   })

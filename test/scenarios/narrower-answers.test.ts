@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, objectOf, tableAccept, type Client } from '../kit/client.ts'
 import { allServices, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { goOnline, goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
 
@@ -86,8 +86,7 @@ void t.test('Tables and metadata are answered from wider lists as far as they te
     await goOffline(cloud, hub)
     t.strictSame(objectOf(await kubectl.get(path)), objectOf(direct))
     t.equal((await kubectl.get(podsOfNode)).status, 503, 'no row says where its pod runs')
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
   }
 })
 
@@ -183,8 +182,7 @@ void t.test(
     }
     await goOffline(cloud, hub)
     t.strictSame((await kubelet.list(allServices)).names, before.names)
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     for (const name of ['web', 'headless']) cloud.sandbox.delete(services, name, 'default')
     const after = await kubelet.list(allServices)
     await goOffline(cloud, hub)
@@ -228,8 +226,7 @@ void t.test(
     const part = '/api/v1/pods?labelSelector=x%3D1'
     const { resourceVersion } = await kubelet.list(part)
     const watch = await kubelet.watch(part, { resourceVersion })
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     const label = (name: string, x: string) =>
       cloud.as('tester').send(`/api/v1/namespaces/default/pods/${name}`, {
         method: 'PATCH',

@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { at, objectOf, type Answer, type Client } from '../kit/client.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import {
+  onlineNode,
+  goOffline,
+  startCloud,
+  startTestHub,
+  type CloudServer,
+  type TestHub,
+} from '../kit/hub.ts'
 
 const authorization = '/apis/authorization.k8s.io/v1'
 const tokenReviews = '/apis/authentication.k8s.io/v1/tokenreviews'
@@ -154,20 +161,16 @@ void t.test('a recorded review is given only to the caller that requested it', a
   if (!one || !other) throw new Error('there are two')
   t.equal((await ask(one, metrics('jane'))).status, 201)
   t.equal((await other.get('/version')).status, 200)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await ask(one, metrics('jane'))).status, 201)
   t.equal((await ask(other, metrics('jane'))).status, 503)
   t.equal((await ask(hub.as('kubelet'), metrics('jane'))).status, 503)
 })
 
 void t.test('a malformed review is refused offline, and proves nothing', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   await ask(hub.as('kubelet'), metrics('jane'))
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const send = (body: string): Promise<Answer> =>
     hub.as('kubelet').send(`${authorization}/subjectaccessreviews`, { method: 'POST', body })
   t.equal((await send('{')).status, 400)
@@ -186,7 +189,6 @@ void t.test('the former --offline-authorization=off has no effect: records decid
   const hub = await startTestHub(t, { upstreams: [cloud], flags })
   await hub.online()
   t.equal((await ask(hub.as('kubelet'), metrics('jane'))).status, 201)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await ask(hub.as('kubelet'), metrics('jane'))).status, 201)
 })

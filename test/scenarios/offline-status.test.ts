@@ -2,7 +2,14 @@ import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import {
+  goOnline,
+  goOffline,
+  startCloud,
+  startTestHub,
+  type CloudServer,
+  type TestHub,
+} from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const nodePath = `/api/v1/nodes/${nodeName}`
@@ -55,8 +62,7 @@ async function offline(t: Teardown, encoding: 'json' | 'protobuf'): Promise<Worl
   const kubelet = hub.as('kubelet', { encoding })
   await kubelet.list(ownNode)
   await kubelet.list(podsOfNode)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   return { cloud, hub, kubelet }
 }
 
@@ -199,10 +205,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
       async (t) => {
         const bearer = hub.as('kubelet', { encoding, token: 'another' })
         t.equal((await patch(bearer, `${nodePath}/status`, { status: {} })).status, 401)
-        await cloud.plug()
-        await hub.online()
-        await cloud.unplug()
-        await hub.offline()
+        await goOnline(cloud, hub)
+        await goOffline(cloud, hub)
         t.match(objectOf(await kubelet.get(podPath)), { status: { podIP: '10.1.0.1' } })
         t.equal(at(objectOf(await kubelet.get(nodePath)), 'status', 'volumesInUse'), undefined)
       },

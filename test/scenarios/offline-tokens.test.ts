@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { serviceAccounts } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { portOf } from '../kit/wire/listening.ts'
 
@@ -102,8 +102,7 @@ void t.test('a token is given only to the caller that requested it', async (t) =
   const given = await ask(somebody)
   t.equal(given.status, 201)
   await other.get('/version')
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.strictSame((await ask(somebody)).body, given.body)
   t.equal((await ask(other)).status, 503)
   t.equal((await ask(hub.as('kubelet'))).status, 503)
@@ -115,8 +114,7 @@ void t.test('a long request passes, and its answer is not kept', async (t) => {
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const wish = { audiences: ['x'.repeat(70_000)] }
   t.equal((await ask(hub.as('kubelet'), wish)).status, 201)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await ask(hub.as('kubelet'), wish)).status, 503)
 })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at } from '../kit/client.ts'
 import { pods, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 
 const withInitialEvents = {
   sendInitialEvents: 'true',
@@ -16,8 +16,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const hub = await startTestHub(t, { upstreams: [cloud] })
     const kubelet = hub.as('kubelet', { encoding })
     const { resourceVersion } = await kubelet.list(podsOfNode)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
 
     await t.test('from the version of the list it is silent to its end', async (t) => {
       const watch = await kubelet.watch(podsOfNode, { resourceVersion, timeoutSeconds: '1' })
@@ -117,8 +116,7 @@ void t.test('a WatchList kept online is a list and a WatchList offline', async (
   const initial = await online.take(3)
   cloud.addPods('c')
   const later = await online.next()
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const list = await kubelet.list(podsOfNode)
   t.strictSame(list.names, ['default/a', 'default/b', 'default/c'])
   t.equal(list.resourceVersion, at(later?.object, 'metadata', 'resourceVersion'))
@@ -140,8 +138,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     cloud.sandbox.delete(pods, 'b', 'default', { gracePeriodSeconds: 0 })
     const second = await kubelet.watch(podsOfNode, withInitialEvents)
     const [, , end] = await second.take(3)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const { names, resourceVersion } = await kubelet.list(podsOfNode)
     t.strictSame(names, ['default/a', 'default/c'])
     t.equal(resourceVersion, at(end?.object, 'metadata', 'resourceVersion'))
@@ -156,8 +153,7 @@ void t.test('an empty WatchList is recorded', async (t) => {
   const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
   const path = '/apis/node.k8s.io/v1/runtimeclasses'
   const online = await (await kubelet.watch(path, withInitialEvents)).take(1)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const offline = await (await kubelet.watch(path, withInitialEvents)).take(1)
   t.strictSame(offline[0]?.object['metadata'], online[0]?.object['metadata'])
   t.strictSame((await kubelet.list(path)).names, [])
@@ -174,8 +170,7 @@ void t.test('an event is kept for gets and lists, a deletion too', async (t) => 
   const { sandbox } = cloud
   sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
   t.equal((await watch.next())?.type, 'DELETED')
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.strictSame((await kubelet.list('/api/v1/pods')).names, ['default/b'])
   t.equal((await kubelet.get('/api/v1/namespaces/default/pods/a')).status, 404)
 })
@@ -192,8 +187,7 @@ void t.test(
     const beyond = await kubelet.watch(podsOfNode, { resourceVersion: cloud.sandbox.version })
     cloud.addPods('c')
     t.match(await beyond.next(), { object: { metadata: { name: 'c' } } }, 'and not of b again')
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const after = await kubelet.list(podsOfNode)
     t.strictSame(after.names, ['default/a', 'default/b', 'default/c'])
   },

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { csiNodes, nodeName, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
@@ -48,8 +48,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     await kubelet.get(nodePath)
     await kubelet.list(podsOfNode)
     await kubelet.get(`${csiPath}/${nodeName}`)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const send = (method: string, path: string, body?: JsonObject) =>
       kubelet.send(path, { method, ...(body && { body }) })
     const version = at(objectOf(kept), 'metadata', 'resourceVersion') as string
@@ -161,8 +160,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const kubelet = hub.as('kubelet', { encoding })
       // Requested and not found: a kubelet that gets this offline ends itself.
       t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 404)
-      await cloud.unplug()
-      await hub.offline()
+      await goOffline(cloud, hub)
       t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 503)
       const sent: [string, string, JsonObject][] = [
         ['POST', csiPath, csiNode],
@@ -183,8 +181,7 @@ void t.test('a kubelet never gets 404 for its CSINode or lease', async (t) => {
   // A client with the node's credentials has listed them, and there were none.
   t.strictSame((await kubelet.list(csiPath)).names, [])
   t.strictSame((await kubelet.list(leases)).names, [])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   for (const path of [`${csiPath}/${nodeName}`, `${leases}/${nodeName}`]) {
     t.equal((await kubelet.get(path)).status, 503, path)
   }
@@ -195,8 +192,7 @@ void t.test('writes of callers other than the node are refused', async (t) => {
   const hub = await startTestHub(t, { upstreams: [cloud] })
   const bearer: Client = hub.as('kubelet', { token: cloud.sandbox.token('somebody') })
   await bearer.get(nodePath)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const sent: [string, string, JsonObject][] = [
     ['POST', '/api/v1/nodes', node],
     ['POST', leases, lease()],
@@ -210,8 +206,7 @@ void t.test('writes of callers other than the node are refused', async (t) => {
 void t.test('a body larger than an API server takes is refused', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const message = 'x'.repeat(4 * 1024 * 1024)
   const body = { ...event, message }
   const sent = hub.as('kubelet').send('/api/v1/namespaces/default/events', { method: 'POST', body })
@@ -221,11 +216,8 @@ void t.test('a body larger than an API server takes is refused', async (t) => {
 })
 
 void t.test('a malformed write, or one of another node, is refused', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  await cloud.unplug()
-  await hub.offline()
+  const { cloud, hub } = await onlineNode(t)
+  await goOffline(cloud, hub)
   const kubelet = hub.as('kubelet')
   const code = async (method: string, url: string, body: string): Promise<number> =>
     (await kubelet.send(url, { method, body: Buffer.from(body) })).status

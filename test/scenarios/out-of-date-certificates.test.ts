@@ -13,7 +13,7 @@ import { describedCertificate, validityOf } from '../kit/certificates.ts'
 import type { Client } from '../kit/client.ts'
 import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
 import { openStream } from '../kit/http2.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOnline, goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { requestAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -135,8 +135,7 @@ void t.test('a kubelet whose certificate expires offline goes on from the cache'
 
 void t.test('a certificate not accepted while it was valid does not count', async (t) => {
   const { cloud, hub, showing } = await startNode(t)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal(await statusOf(showing(old)), 401, 'it had expired before')
   t.equal(await statusOf(showing(future)), 401, 'no API server has seen it')
   const own = await cluster.issue({ ...request, lifetimeMs: 2_000 })
@@ -150,8 +149,7 @@ void t.test('one that had ended when another was accepted does not count', async
   t.equal(await statusOf(showing(own)), 200)
   await expired(own)
   t.equal(await statusOf(showing(await cluster.issue(request))), 200)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal(await statusOf(showing(own)), 401, 'whose key may have been stolen since')
 })
 
@@ -168,14 +166,12 @@ void t.test('a node whose clock has fallen behind does not lock itself out', asy
   await hub.start()
   await hub.online()
   t.equal(await statusOf(showing(future)), 401, 'not online, as at an API server')
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const kept = showing(future)
   t.strictSame((await kept.list(podsOfNode)).names, ['default/a'])
   await hub.logged('the clock runs behind')
   mock.method(Date, 'now', () => present() + 48 * 3_600_000)
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   t.match(
     await kept.get(podsOfNode),
     { status: 401, headers: { connection: 'close' } },
@@ -233,8 +229,7 @@ void t.test(
     const { cloud, hub, showing } = await startNode(t)
     const silent = showing()
     t.equal(await statusOf(silent), 401, 'online it is no caller')
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
 
     await t.test('from the cache, by its socket, as at the plain port', async (t) => {
       t.strictSame((await silent.list(podsOfNode)).names, ['default/a'])
@@ -277,8 +272,7 @@ void t.test(
 /** What root, and another user of the node, are answered offline without a certificate. */
 async function offlineWithout(t: Tap, ...flags: string[]): Promise<readonly number[]> {
   const { cloud, hub } = await startNode(t, ...flags)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const asked = {
     url: `${hub.secureUrl}${podsOfNode}`,
     headers: { 'User-Agent': 'kubelet/v1.36.0' },
@@ -314,8 +308,7 @@ void t.test(
     writeFileSync(join(hub.rootDir, 'node.crt'), refused.certificate)
     writeFileSync(join(hub.rootDir, 'node.key'), refused.key)
     hub.hub.reconfigure(hub.config)
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     await hub.logged("an API server does not accept the hub's credentials")
     const before = cloud.sandbox.requests.length
     t.strictSame((await showing(own).list(podsOfNode)).names, ['default/a'])

@@ -5,7 +5,7 @@ import { nodes } from '../../src/api/kube/resources.ts'
 import { allServices, nodeName, podsOfNode, service, services } from '../kit/cloud.ts'
 import { verdictOf } from '../kit/bootable.ts'
 import { smallDisk } from '../kit/disk.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 import { logFilesIn } from '../kit/log-on-disk.ts'
 import { definePools } from '../kit/node-pools.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
@@ -58,8 +58,7 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
   'no API server reachable': async (t) => {
     const cloud = await startCloud(t)
     const hub = await readingHub(t, cloud)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     return hub
   },
 

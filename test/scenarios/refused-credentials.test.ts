@@ -5,7 +5,7 @@ import { inspect } from '../../src/cli/inspect/inspect.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { objectOf } from '../kit/client.ts'
 import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
-import { rootFolder, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOffline, rootFolder, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
@@ -147,8 +147,7 @@ void t.test('offline an expired certificate is shown, and the hub stays ready', 
     t,
     await elsewhere.issue({ ...kubelet, lifetimeMs: -1_000 }),
   )
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const { status, text } = await readyz(hub)
   t.equal(status, 200)
   t.match(text, /\[-\]certificate failed: .* expired .*; readiness does not depend on it now/)

@@ -5,7 +5,14 @@ import { join } from 'node:path'
 import { pods, podsOfNode, secrets } from '../kit/cloud.ts'
 import type { Client } from '../kit/client.ts'
 import { freePort } from '../kit/free-port.ts'
-import { startChildHub, startCloud, startTestHub, TestHub, type CloudServer } from '../kit/hub.ts'
+import {
+  goOnline,
+  startChildHub,
+  startCloud,
+  startTestHub,
+  TestHub,
+  type CloudServer,
+} from '../kit/hub.ts'
 
 const secret = '/api/v1/namespaces/default/secrets/password'
 const plaintext = 'the-password-of-the-plant'
@@ -48,8 +55,7 @@ void t.test('a hub that is stopped and started offline says what it said', async
   t.strictSame(await read(hub.as('kubelet', both)), before)
   t.strictSame(await read(hub.as('kubelet')), inJson)
   t.equal(hub.hub.online(), false)
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   t.strictSame(await read(hub.as('kubelet')), inJson)
 })
 
@@ -78,8 +84,7 @@ void t.test('a killed hub gives the same answers, and brings no deleted object b
     await cloud.unplug()
     await hub.start()
     t.strictSame(await read(hub.as('kubelet')), before)
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
   }
   const { resourceVersion } = list
   const watch = await hub.as('kubelet').watch(podsOfNode, { resourceVersion })

@@ -4,7 +4,15 @@ import type { JsonObject } from '../../src/api/kube/json.ts'
 import { nameOf, type Client, type ClientOptions } from '../kit/client.ts'
 import type { ReceivedEvent } from '../kit/client-watch.ts'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
-import { startChildHub, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import {
+  onlineNode,
+  goOnline,
+  goOffline,
+  startChildHub,
+  startCloud,
+  startTestHub,
+  type CloudServer,
+} from '../kit/hub.ts'
 import { startHubParts } from '../kit/hub-parts.ts'
 
 const versionOf = ({ object }: ReceivedEvent): string =>
@@ -121,8 +129,7 @@ for (const [ending, start] of Object.entries(endings)) {
         const { from, events } = told
         const last = versionOf(events.at(-1)!)
         const watch = await kubelet.watch(podsOfNode, { resourceVersion: last })
-        await cloud.plug()
-        await hub.online()
+        await goOnline(cloud, hub)
         remove(cloud, 'a')
         const more = await watch.take(1)
         t.strictSame(
@@ -155,35 +162,26 @@ void t.test('F7: with selectors of its own a watch goes on from a wider one', as
 })
 
 void t.test('a watch event of a part of a list is never taken back', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'c')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a', 'c')
   await hub.as('kubelet').list(podsOfNode)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const part = `${podsOfNode}&labelSelector=app%3Dc`
   const { resourceVersion } = await hub.as('kubelet').list(part)
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   const [error] = await (await hub.as('kubelet').watch(part, { resourceVersion })).rest()
   t.match(error, { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
   const own = await hub.as('kubelet').list(part)
   const watch = await hub.as('kubelet').watch(part, { resourceVersion: own.resourceVersion })
   cloud.touch(pods, 'c', 'default')
   const [told] = await watch.take(1)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const again = await hub.as('kubelet').list(part)
   t.strictSame(again.names, ['default/c'])
   t.equal(again.resourceVersion, versionOf(told!))
 })
 
 void t.test('F7: after a list a watch goes on from its version alone', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a', 'b')
   const kubelet = hub.as('kubelet')
   const told = await history(cloud, kubelet)
   const last = versionOf(told.events.at(-1)!)
@@ -195,8 +193,7 @@ void t.test('F7: after a list a watch goes on from its version alone', async (t)
   await hub.restart()
   const again = { resourceVersion: confirmed.resourceVersion }
   t.strictSame(await within(hub.as('kubelet'), podsOfNode, again, 0), [])
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   remove(cloud, 'a')
   const { resourceVersion } = await hub.as('kubelet').list(podsOfNode)
   await cloud.unplug()
@@ -239,8 +236,7 @@ void t.test(
     cloud.addPods('a', 'b')
     const hub = await startTestHub(t, { upstreams: [cloud] })
     const { from, events } = await history(cloud, hub.as('kubelet'))
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const watch = await hub.as('kubelet').watch(podsOfNode, {
       resourceVersion: from,
       allowWatchBookmarks: 'true',
@@ -256,10 +252,7 @@ void t.test(
 )
 
 void t.test('F13: a list that became empty makes earlier watches list again', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   const { resourceVersion } = await hub.as('kubelet').list(podsOfNode)
   remove(cloud, 'a')
   const empty = await hub.as('kubelet').list(podsOfNode)

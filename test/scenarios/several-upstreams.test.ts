@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { objectOf } from '../kit/client.ts'
 import { pods, podsOfNode, identifiesCluster } from '../kit/cloud.ts'
-import { startCloud, startTestHub, TestHub, type CloudServer } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, TestHub, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
@@ -207,8 +207,7 @@ void t.test('a cluster restored to an earlier state replaces what is recorded', 
     t.match(got, { metadata: { resourceVersion } }, asked)
   }
   t.notMatch(restored.sandbox.requests.at(-1)?.url, /resourceVersion=5/, 'it is believed')
-  await restored.unplug()
-  await second.offline()
+  await goOffline(restored, second)
   t.strictSame((await kubelet.list(anyPods)).names, named('a'))
   const { status, ...offline } = await kubelet.get(anyOfA)
   t.equal(status, 200)
@@ -221,8 +220,7 @@ void t.test('of a cluster that was restored nothing of before is answered', asyn
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = restored.sandbox.get(pods, 'a', 'default')?.metadata ?? {}
   t.match(objectOf(await kubelet.get(aPod)), { metadata: { resourceVersion } })
-  await restored.unplug()
-  await hub.offline()
+  await goOffline(restored, hub)
   t.match(objectOf(await kubelet.get(aPod)), { metadata: { resourceVersion } })
   t.equal((await kubelet.get(anyPods)).status, 503)
 })

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { configMaps } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
 import { thinLink } from '../kit/wire/thin-link.ts'
 
 /**
@@ -55,8 +55,7 @@ void t.test('a list of 50 MB passes and is recorded, and others are answered', a
   t.equal((await hub.as('operator').get('/api/v1/nodes/edge-1')).status, 200)
   t.equal((await list).names.length, 50)
   await nobodyDoubted(t, hub, cloud.url)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await hub.as('kubelet').list(allConfigMaps)).names.length, 50)
 })
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 
 const podsAge = 'nodehub_cache_age_seconds{resource="pods"}'
 const podA = '/api/v1/namespaces/default/pods/a'
@@ -17,8 +17,7 @@ void t.test('an answer of the cache says since when the cloud has not confirmed 
     t.strictSame([headers.age, headers['warning']], [undefined, undefined], 'the cloud says it')
   }
   const after = Date.now()
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   for (const path of paths) {
     const { headers } = await kubelet.get(path)
     t.match(headers.age, /^[0-9]+$/, path)
@@ -48,8 +47,7 @@ void t.test('metrics show since when the hub is offline, and how old its cache i
   await hub.as('kubelet').list('/api/v1/namespaces/default/pods')
   t.equal(await hub.metric('nodehub_offline_since_timestamp_seconds'), 0)
   t.notMatch((await hub.ops.get('/readyz?verbose')).body.toString(), /longest unconfirmed/)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const since = (await hub.metric('nodehub_offline_since_timestamp_seconds')) * 1000
   t.ok(since >= before && since <= Date.now())
   const age = (await hub.metric(podsAge)) * 1000
@@ -70,8 +68,7 @@ void t.test('failures are logged as warnings, and recoveries at info', async (t)
   await hub.online()
   await leveled('info', 'online: an API server can be reached')
   await leveled('info', 'an API server is now healthy')
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await leveled('warn', 'an API server is now unhealthy')
   await leveled('warn', 'offline: answering from the cache')
   t.notOk(

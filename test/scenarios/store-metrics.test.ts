@@ -4,13 +4,10 @@ import { join } from 'node:path'
 import { objectOf } from '../kit/client.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
 import { logFilesIn, refusingDisk } from '../kit/log-on-disk.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, startCloud, startTestHub } from '../kit/hub.ts'
 
 void t.test('the bytes of the log are counted, and nothing that was not written', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { hub } = await onlineNode(t, 'a', 'b')
   const kubelet = hub.as('kubelet')
   const { status } = await kubelet.get('/api/v1/namespaces/default/pods/a')
   t.equal(status, 200)
@@ -28,9 +25,7 @@ void t.test('the bytes of the log are counted, and nothing that was not written'
 })
 
 void t.test('a lease that is renewed all the time costs the disk nothing', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { hub } = await onlineNode(t)
   const kubelet = hub.as('kubelet')
   const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
   const kind = { kind: 'Lease', apiVersion: 'coordination.k8s.io/v1' }
@@ -49,10 +44,7 @@ void t.test('a lease that is renewed all the time costs the disk nothing', async
 })
 
 void t.test('a store that fails stays unready, though an answer was stored before', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { hub } = await onlineNode(t, 'a', 'b')
   const kubelet = hub.as('kubelet')
   await kubelet.get('/api/v1/namespaces/default/pods/b')
   using busy = refusingDisk()

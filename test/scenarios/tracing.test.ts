@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { podsOfNode, startCloud } from '../kit/cloud.ts'
 import { freePort } from '../kit/free-port.ts'
-import { startTestHub, type TestHub } from '../kit/hub.ts'
+import { goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 import { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from '../kit/otlp-receiver.ts'
 
@@ -152,8 +152,7 @@ void t.test('each attempt at an API server has a span', async (t) => {
 void t.test('an answer of the cache is explained, and its read has a span', async (t) => {
   const { cloud, receiver, hub } = await start(t, everyRequest)
   await hub.as('kubelet').list(podsOfNode)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await hub.as('kubelet').list(podsOfNode)
   await hub.as('kubelet').send('/api/v1/namespaces/default/secrets/none')
   await hub.stop()

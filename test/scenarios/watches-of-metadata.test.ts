@@ -10,7 +10,14 @@ import {
   type Watching,
 } from '../kit/client.ts'
 import { configMaps, type CloudServer } from '../kit/cloud.ts'
-import { startChildHub, startCloud, startTestHub } from '../kit/hub.ts'
+import {
+  onlineNode,
+  goOnline,
+  goOffline,
+  startChildHub,
+  startCloud,
+  startTestHub,
+} from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 
 const path = '/api/v1/namespaces/default/configmaps'
@@ -51,9 +58,7 @@ const changes = async (watch: Watching | undefined, count: number): Promise<stri
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`twenty watches of metadata are one upstream: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const { cloud, hub } = await onlineNode(t)
     const watches: Watching[] = []
     for (let i = 0; i < 20; i++) watches.push(await informer(hub, encoding))
     t.equal(cloud.sandbox.watchCount(isWatch), 1)
@@ -77,12 +82,10 @@ for (const encoding of ['json', 'protobuf'] as const) {
       ['a', 'c'],
       ['b', 'd'],
     ] as const) {
-      await cloud.unplug()
-      await hub.offline()
+      await goOffline(cloud, hub)
       cloud.sandbox.delete(configMaps, gone, 'default')
       add(cloud, came)
-      await cloud.plug()
-      await hub.online()
+      await goOnline(cloud, hub)
       for (const watch of watches)
         t.strictSame(await changes(watch, 2), [`DELETED default/${gone}`, `ADDED default/${came}`])
     }
@@ -148,8 +151,7 @@ void t.test('a WatchList of metadata goes on from its initial events after a cut
       ['BOOKMARK', 'PartialObjectMetadata'],
     ],
   )
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   cloud.sandbox.delete(configMaps, 'a', 'default')
   add(cloud, 'b')
   await cloud.plug()
@@ -172,19 +174,15 @@ void t.test('whole objects are not given in place of metadata', async (t) => {
 void t.test(
   'a quiet watch of metadata goes on where the cloud has forgotten history',
   async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const { cloud, hub } = await onlineNode(t)
     const watch = await informer(hub, 'protobuf')
     add(cloud, 'a')
     t.strictSame(await changes(watch, 1), ['ADDED default/a'])
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     cloud.addPods('elsewhere')
     cloud.sandbox.compact()
     const before = cloud.sandbox.requests.length
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     await until(
       'the hub to watch again',
       () => cloud.sandbox.requests.slice(before).filter(isWatch).length === 2,

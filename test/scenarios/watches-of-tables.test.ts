@@ -12,7 +12,7 @@ import {
   type Watching,
 } from '../kit/client.ts'
 import { configMaps, serviceAccounts, type CloudServer } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 import { ScriptedServer } from '../kit/scripted-server.ts'
 
 const path = '/api/v1/namespaces/default/configmaps'
@@ -49,9 +49,7 @@ async function next(watch: Watching): Promise<string> {
 }
 
 void t.test('watches of one Table are one upstream, each with columns first', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   const direct = await kubectlGet(kubectlOf(cloud))
   const watches: Watching[] = []
   for (let i = 0; i < 5; i++) watches.push(await kubectlGet(kubectlOf(hub)))
@@ -73,8 +71,7 @@ void t.test('a watch of a Table goes on after a cut', async (t) => {
   const hub = await startTestHub(t, { upstreams: [cloud] })
   await hub.online()
   const watches = [await kubectlGet(kubectlOf(hub)), await kubectlGet(kubectlOf(hub))]
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   cloud.sandbox.delete(configMaps, 'a', 'default')
   add(cloud, 'b')
   await cloud.plug()
@@ -85,12 +82,9 @@ void t.test('a watch of a Table goes on after a cut', async (t) => {
 })
 
 void t.test('a watch of a Table that begins offline goes on when the cloud is back', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   await kubectlOf(hub).list(path)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const watch = await kubectlGet(kubectlOf(hub))
   add(cloud, 'a')
   await cloud.plug()
@@ -106,8 +100,7 @@ void t.test('a watch of a Table that is cut before its first event has columns',
   // The API server has to take the other token first: its own watch passes through until an event.
   const watch = await kubectlGet(kubectlOf(hub, { token: await cloud.readerToken(7_200) }))
   t.equal(cloud.sandbox.watchCount(isWatch), 2)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   add(cloud, 'a')
   await cloud.plug()
   const event = await watch.next()
@@ -116,9 +109,7 @@ void t.test('a watch of a Table that is cut before its first event has columns',
 })
 
 void t.test('Tables with other objects in their rows are watched apart', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   const watches: Watching[] = []
   for (const included of ['Metadata', 'Object', 'Metadata', 'Object'])
     watches.push(await kubectlGet(kubectlOf(hub), included))
@@ -131,9 +122,7 @@ void t.test('Tables with other objects in their rows are watched apart', async (
 })
 
 void t.test('watches of Tables without objects in their rows pass through', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   const watches = [
     await kubectlGet(kubectlOf(hub), 'None'),
     await kubectlGet(kubectlOf(hub), 'None'),

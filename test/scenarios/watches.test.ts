@@ -1,17 +1,14 @@
 import t from 'tap'
 import { at, howItEnds, nameOf } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 
 for (const component of ['kubelet', 'operator']) {
   for (const encoding of ['json', 'protobuf'] as const) {
     void t.test(
       `each event of ${component}'s watch comes before the next is made: ${encoding}`,
       async (t) => {
-        const cloud = await startCloud(t)
-        cloud.addPods('a')
-        const hub = await startTestHub(t, { upstreams: [cloud] })
-        await hub.online()
+        const { cloud, hub } = await onlineNode(t, 'a')
         const client = hub.as(component, { encoding })
         const { resourceVersion } = await client.list(podsOfNode)
         // The head comes before there is anything to say.
@@ -107,9 +104,7 @@ for (const [protocol, tls] of [
 }
 
 void t.test('a watch whose client hangs up is over in the cloud too', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   for (const component of ['kubelet', 'operator']) {
     const client = hub.as(component)
     const { resourceVersion } = await client.list(podsOfNode)
@@ -122,10 +117,7 @@ void t.test('a watch whose client hangs up is over in the cloud too', async (t) 
 })
 
 void t.test('an answer that its API server breaks off reaches the client broken off', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   const log = await hub.as('kubectl').open('/api/v1/namespaces/default/pods/a/log?follow=true')
   cloud.sandbox.log('default', 'a', 'a line\n')
   const ends = howItEnds(log.on('error', () => undefined).resume())
@@ -134,10 +126,7 @@ void t.test('an answer that its API server breaks off reaches the client broken 
 })
 
 void t.test('an expired watch gets 410, and ends', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   cloud.addPods('b')
@@ -146,7 +135,6 @@ void t.test('an expired watch gets 410, and ends', async (t) => {
   const [error, ...rest] = await watch.rest()
   t.match(error, { type: 'ERROR', object: { code: 410 } })
   t.strictSame(rest, [])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a', 'default/b'])
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { configMaps } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 /** What yurthub caches for by default (pkg/yurthub/util/util.go DefaultCacheAgents). */
@@ -31,8 +31,7 @@ async function answeredOffline(
   const hub = await startTestHub(t, { upstreams: [cloud], flags })
   await hub.online()
   for (const component of components) await hub.as(component).get(pathOf(component))
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const statuses = components.map(async (component) => {
     const { status } = await hub.as(component).get(pathOf(component))
     return [component, status] as const

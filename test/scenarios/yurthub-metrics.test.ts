@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { connect, type PeerCertificate } from 'node:tls'
 import { podsOfNode } from '../kit/cloud.ts'
 import { refusingDisk } from '../kit/log-on-disk.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { onlineNode, goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 
 const inFlight = (hub: TestHub, verb: string): Promise<number> =>
@@ -14,10 +14,7 @@ const inFlight = (hub: TestHub, verb: string): Promise<number> =>
   )
 
 void t.test('a watch is in flight, under yurthub’s names, until it ends', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { hub } = await onlineNode(t, 'a')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
@@ -30,26 +27,20 @@ void t.test('a watch is in flight, under yurthub’s names, until it ends', asyn
 })
 
 void t.test('bytes of the cloud’s answers are counted, those of the cache are not', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a', 'b')
   const bytes = () =>
     hub.metric(
       'node_yurthub_proxy_traffic_collector{client="kubelet",verb="list",resource="pods",subresources=""}',
     )
   const { answer } = await hub.as('kubelet').list(podsOfNode)
   t.equal(await bytes(), answer.body.byteLength)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await hub.as('kubelet').list(podsOfNode)).answer.status, 200)
   t.equal(await bytes(), answer.body.byteLength)
 })
 
 void t.test('an API server is reported healthy and connected, or neither', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   await hub.as('kubelet').get('/version')
   const { host } = new URL(cloud.url)
   const healthy = `node_yurthub_server_healthy_status{server="${cloud.url}"}`
@@ -58,8 +49,7 @@ void t.test('an API server is reported healthy and connected, or neither', async
   t.equal(await hub.metric(healthy), 1)
   t.ok((await hub.metric(open)) >= 1)
   t.equal(await hub.metric(ours), await hub.metric(open))
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal(await hub.metric(healthy), 0)
   t.equal(await hub.metric(open), 0)
   t.equal(await hub.metric(ours), 0)
@@ -68,10 +58,7 @@ void t.test('an API server is reported healthy and connected, or neither', async
 void t.test(
   'a collection that the store did not take counts until it is stored again',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const { cloud, hub } = await onlineNode(t, 'a')
     const kubelet = hub.as('kubelet')
     await kubelet.list(podsOfNode)
     using busy = refusingDisk()

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { DummyInterface } from '../../../../src/hub/wiring/dummy-interface.ts'
 import { Client, objectOf, at } from '../../../kit/client.ts'
 import { allServices, pods, pod, service, services, startCloud } from '../../../kit/cloud.ts'
-import { startTestHub } from '../../../kit/hub.ts'
+import { goOffline, startTestHub } from '../../../kit/hub.ts'
 import {
   enterOwnNetwork,
   ip,
@@ -216,8 +216,7 @@ void t.test('pods reach the hub there, and are known by credentials alone', asyn
     t.equal(at(list, 'items', 0, 'spec', 'clusterIP'), address)
     t.equal(at(list, 'items', 0, 'spec', 'ports', 0, 'port'), hub.hub.proxySecurePort)
   })
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.match(await inPod.get({ url: secure, ca, headers }), { status: 200 }, 'offline, too')
   await hub.stop()
   t.equal(shown(), '')
@@ -251,8 +250,7 @@ void t.test('at an IPv6 address all is the same', async (t) => {
   t.equal((await root.get(path)).status, 401, 'root of the node is no caller there')
   const list = objectOf(await hub.as('kubelet').get(allServices))
   t.equal(at(list, 'items', 0, 'spec', 'clusterIP'), 'fd00::2:1')
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await withToken.get(path)).status, 200, 'offline, too')
   t.equal((await root.get(path)).status, 401, 'nor offline')
   await hub.stop()

@@ -8,7 +8,13 @@ import { mostItems } from '../../../../src/hub/wiring/status/status.ts'
 import { mostUnderWay } from '../../../../src/hub/wiring/status/under-way.ts'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../../../kit/bootable.ts'
 import { configMaps, nodeName, nodes, pods, podsOfNode, secrets } from '../../../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../../../kit/hub.ts'
+import {
+  goOffline,
+  startCloud,
+  startTestHub,
+  type CloudServer,
+  type TestHub,
+} from '../../../kit/hub.ts'
 import type { Teardown } from '../../../kit/wire/wire.ts'
 import { until } from '../../../kit/until.ts'
 
@@ -102,8 +108,7 @@ void t.test('online it shows API servers, what is stored, and watches by compone
 
 void t.test('through an outage and a restart it shows what is lost, and since when', async (t) => {
   const { cloud, hub } = await startNode(t)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await kubeletOf(hub).list(podsOfNode)
   const offline = await statusUntil(hub, ({ served }) => served.items.some((each) => each.cache))
   t.match(offline, {
@@ -227,8 +232,7 @@ void t.test('it shows what is under way, and how much of its limits is used', as
   await Promise.all(asked)
   const { saturation } = await statusUntil(hub, ({ underWay }) => underWay.items.length === 0)
   t.equal(saturation.seats?.current, 0)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   const { lastHour } = await statusUntil(hub, ({ link }) => link.online === false)
   t.match(lastHour, { online: { 59: false }, p99Ms: { 59: Number }, memoryBytes: { 59: Number } })
 })

@@ -6,7 +6,7 @@ import t from 'tap'
 import { dummyUnit, dummyUnitFiles, joinedDummy } from '../../../../src/node/join/dummy-unit.ts'
 import { manifests } from '../../../../src/cli/manifests.ts'
 import { pod, pods, startCloud } from '../../../kit/cloud.ts'
-import { startTestHub } from '../../../kit/hub.ts'
+import { goOffline, startTestHub } from '../../../kit/hub.ts'
 import {
   enterOwnNetwork,
   ip,
@@ -129,8 +129,7 @@ void t.test('pods reach a hub there that has no right and no ip command', async 
       headers: { Authorization: `Bearer ${cloud.sandbox.token('operator')}` },
     }
     t.match(await inPod.get(asked), { status: 200 })
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     t.match(await inPod.get(asked), { status: 200 }, 'offline, too')
     await hub.stop()
   })
