@@ -9,7 +9,7 @@ import { resourceVersion } from '../../api/kube/resource-version.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
-import { collectionId } from './collection-id.ts'
+import { addressOf, textOf } from '../store/log/address.ts'
 import type { RecorderHooks } from './recorder-hooks.ts'
 
 interface RecordedListParts {
@@ -238,4 +238,4 @@ export class PagedLists {
 }
 
 const keyOf = (key: CollectionKey, token: string): string =>
-  JSON.stringify([collectionId(key), token])
+  JSON.stringify([textOf(addressOf(key)), token])

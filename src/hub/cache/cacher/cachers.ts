@@ -29,7 +29,7 @@ import { expiredWatch } from '../../answers/replies.ts'
 import { isForPerson, withStaleness } from '../../answers/staleness.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
-import { collectionId } from '../collection-id.ts'
+import { addressOf, textOf } from '../../store/log/address.ts'
 import { watchStart, type ReadStart } from './read-start.ts'
 import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } from './cacher.ts'
 import type { LogBounds } from './event-log.ts'
@@ -226,7 +226,7 @@ export class Cachers implements AsyncDisposable {
   #toList({ exchange, info }: RecordedWatchRequest, version: string): WatchReply | undefined {
     const [representation] = exchange.representations
     if (!representation || isForPerson(exchange)) return undefined
-    const id = collectionId(collectionKey(exchange, info, representation))
+    const id = textOf(addressOf(collectionKey(exchange, info, representation)))
     if (this.#listed.has(id)) return undefined
     this.#listed.set(id, true, { ttl: jitter(listedMs / 2, listedMs) })
     return expiredWatch(representation, tooOld(version))
@@ -341,7 +341,7 @@ export class Cachers implements AsyncDisposable {
   }
 
   #cacherOf(key: CollectionKey): Cacher | undefined {
-    return this.#served.get(collectionId(this.#parts.store.copyOf(key)))?.cacher
+    return this.#served.get(textOf(addressOf(this.#parts.store.copyOf(key))))?.cacher
   }
 
   #of(
@@ -351,7 +351,7 @@ export class Cachers implements AsyncDisposable {
   ): ServedCacher {
     const { store, upstream, connectivity, bounds, hooks } = this.#parts
     const key = store.copyOf(callers)
-    const id = collectionId(key)
+    const id = textOf(addressOf(key))
     const existing = this.#served.get(id)
     if (existing) return existing
     const clients: ServedCacher['clients'] = new Map()

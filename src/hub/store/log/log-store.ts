@@ -179,12 +179,12 @@ export class LogStore implements ObjectStore {
   readers(key: ObjectKey): readonly string[] {
     const scope = this.#scopeOf(key)
     if (!scope) return []
-    const holders = [...scope.collections.values(), ...scope.records.values()].flatMap((each) =>
+    const readers = [...scope.collections.values(), ...scope.records.values()].flatMap((each) =>
       readersOf(scope.key, each.holders),
     )
-    return [...new Set(holders)].filter((each) => {
-      const { record, memberships } = objectStates(scope, key, holderIn(scope.key, as(each, key)))
-      return record !== undefined || memberships.length > 0
+    return [...new Set(readers)].filter((identity) => {
+      const partition = { ...key.partition, identity }
+      return this.get({ ...key, partition }) !== undefined
     })
   }
 
@@ -634,12 +634,8 @@ const holderIn = (
   { partition: { identity } }: Pick<ObjectKey, 'partition'>,
 ): Identity | undefined => (identity === owner ? undefined : identity)
 
-const as = (identity: string, { partition }: ObjectKey): Pick<ObjectKey, 'partition'> => ({
-  partition: { ...partition, identity: identity as Identity },
-})
-
-const readersOf = ([owner]: ScopeKey, holders: ReadonlySet<string>): readonly string[] =>
-  owner === everyone ? [...holders] : [owner]
+const readersOf = ([owner]: ScopeKey, holders: ReadonlySet<string>): readonly Identity[] =>
+  (owner === everyone ? [...holders] : [owner]) as Identity[]
 
 const sizeOf = ({ body }: Held): number => body.length
 

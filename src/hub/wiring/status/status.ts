@@ -9,7 +9,7 @@ import type { DynamicServingCredentials } from '../../../http/server/dynamic-ser
 import { checkResults, isReady, type ReadinessCheck } from '../../../http/server/ops.ts'
 import type { BootVerdict } from '../../boot/verdict.ts'
 import type { Cacher } from '../../cache/cacher/cacher.ts'
-import { collectionId } from '../../cache/collection-id.ts'
+import { addressOf, textOf } from '../../store/log/address.ts'
 import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
 import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { isForPerson } from '../../answers/staleness.ts'
@@ -67,7 +67,7 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
   const network = new Throttled(() => parts.hostNetwork.report(), networkMs)
   return async () => {
     const { pods, ...hostNetwork } = await network.get()
-    const cacherOf = new Map(cachers().map((cacher) => [collectionId(cacher.key), cacher]))
+    const cacherOf = new Map(cachers().map((cacher) => [textOf(addressOf(cacher.key)), cacher]))
     return {
       at: time(now()),
       node: config.nodeName,
@@ -85,7 +85,7 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
       lastHour: hour.minutes(now()),
       saturation: hour.saturation(now()),
       collections: collectionStatuses(store.overview(mostItems), ({ key }) =>
-        cacherOf.get(collectionId(key)),
+        cacherOf.get(textOf(addressOf(key))),
       ),
       cache: { bytes: bytesOnDisk(config.cachePath), limit: config.cacheMaxBytes },
       memory: { bytes: process.memoryUsage.rss(), limit: memoryLimit(config) },
