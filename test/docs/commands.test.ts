@@ -11,7 +11,7 @@ import { promisify } from 'node:util'
 import { runCli } from '../../src/cli/cli.ts'
 import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { startHubProcess } from '../kit/hub-process.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, startCloud } from '../kit/hub.ts'
 import { rootFolder } from '../kit/root-folder.ts'
 import { said } from '../kit/terminal.ts'
 import { documentedCommands } from '../documented-commands.ts'
@@ -127,9 +127,7 @@ void t.test('commands at a running hub run as shown', async (t) => {
 })
 
 void t.test('commands with the state of a stopped hub run as shown', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { hub } = await onlineNode(t)
   await hub.as('kubelet').list(podsOfNode)
   const { rootDir } = hub.config
   await hub.stop()

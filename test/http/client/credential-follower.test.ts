@@ -10,6 +10,7 @@ import {
 import type { CredentialFiles, Credentials } from '../../../src/config/credentials.ts'
 import { authority, type Pair } from '../../kit/wire/certificates.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
+import { keepProcessAlive } from '../../../src/base/clock.ts'
 
 const pki = await authority()
 const first = await pki.client('first')
@@ -222,8 +223,7 @@ void t.test('a kubeconfig that names other files has them followed', async (t) =
 void t.test('files are checked at intervals', async (t) => {
   const at = folder(t)
   const where = pairIn(at)
-  const hold = setInterval(() => undefined, 1_000)
-  t.teardown(() => clearInterval(hold))
+  using _alive = keepProcessAlive()
   const seen = new Promise<string | undefined>((resolve) => {
     const follower = followCredentials(
       where,

@@ -10,6 +10,7 @@ import {
   upgrading,
 } from '../../kit/listener.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
+import { keepProcessAlive } from '../../../src/base/clock.ts'
 
 void t.test(
   'an upgrade handler gets the connection, and the bytes sent with the head',
@@ -43,8 +44,7 @@ void t.test('an upgrade can be refused with a body', async (t) => {
   t.match(answer, { status: 503, body: 'no' })
   t.strictSame(valuesOf(answer, 'X-b'), ['1'])
   await client.ended
-  const hold = setInterval(() => undefined, 1_000)
-  t.teardown(() => clearInterval(hold))
+  using _alive = keepProcessAlive()
   await aborted(seen[0]?.signal ?? AbortSignal.abort())
   t.notOk(client.socket.writableEnded, 'though the client keeps its end open')
 })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import t from 'tap'
-import { turn } from '../../../src/base/clock.ts'
+import { keepProcessAlive, turn } from '../../../src/base/clock.ts'
 import type { Peer } from '../../../src/http/exchange/exchange.ts'
 import { SocketOwners } from '../../../src/hub/identity/socket-owner.ts'
 import { peerOf } from '../../../src/http/server/peer.ts'
@@ -231,6 +231,7 @@ void t.test('a table that is empty, absent or holds other things names no owner'
 })
 
 void t.test('a lookup that found no owner, or failed, is repeated', async (t) => {
+  using _alive = keepProcessAlive()
   const tables = ['', new Error('EMFILE'), [heading, row(client, hub, 7, 1)].join('\n')]
   const owners = new SocketOwners(async (family) => {
     const table = family === 'tcp' ? tables.shift() : ''

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { elapsed, sleep } from '../../../src/base/clock.ts'
+import { keepProcessAlive, elapsed, sleep } from '../../../src/base/clock.ts'
 import { UpstreamGone, Upstream, type HealthRules } from '../../../src/hub/upstream/upstream.ts'
 import type { HealthStatus } from '../../../src/hub/upstream/health-status.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
@@ -97,8 +97,7 @@ void t.test('concurrent callers share one probe and its outcome', async (t) => {
 })
 
 void t.test('probes follow each other until the upstream is closed', async (t) => {
-  const hold = setInterval(() => undefined, 1_000)
-  t.teardown(() => clearInterval(hold))
+  using _alive = keepProcessAlive()
   const { probes, upstream } = judged(t, { intervalMs: 1 })
   await upstream.probe()
   await probes.sent(4)
@@ -113,8 +112,7 @@ void t.test('probes follow each other until the upstream is closed', async (t) =
 void t.test(
   'while a verdict is about to change the next probe does not wait for its time',
   async (t) => {
-    const hold = setInterval(() => undefined, 1_000)
-    t.teardown(() => clearInterval(hold))
+    using _alive = keepProcessAlive()
     const { probes, upstream, verdicts, probe } = judged(t)
     await probe('good')
     await probe('bad')
@@ -137,8 +135,7 @@ void t.test('failed probes within a moment count as one failure', async (t) => {
 })
 
 void t.test('probes at their interval count, however many others run between', async (t) => {
-  const hold = setInterval(() => undefined, 1_000)
-  t.teardown(() => clearInterval(hold))
+  using _alive = keepProcessAlive()
   const { upstream, verdicts, probe } = judged(t, { gapMs: 1_000_000 })
   await probe('good')
   const over = new Promise((resolve) => upstream.gone.addEventListener('abort', resolve))
@@ -168,8 +165,7 @@ void t.test('closing ends the tenure, and a late probe does not count', async (t
 })
 
 void t.test('answersWithin gives up before its probe ends', async (t) => {
-  const hold = setInterval(() => undefined, 1_000)
-  t.teardown(() => clearInterval(hold))
+  using _alive = keepProcessAlive()
   const { probes, upstream } = judged(t)
   t.equal(await upstream.answersWithin(1_000_000), true)
   probes.set(origin, 'bad')
@@ -180,8 +176,7 @@ void t.test('answersWithin gives up before its probe ends', async (t) => {
 })
 
 void t.test('an upstream is not silent while this process is blocked', async (t) => {
-  const hold = setInterval(() => undefined, 1_000)
-  t.teardown(() => clearInterval(hold))
+  using _alive = keepProcessAlive()
   const { probes, upstream } = judged(t)
   probes.set(origin, 'silent')
   const there = upstream.answersWithin(200)
@@ -232,8 +227,7 @@ void t.test('an upstream that sends bytes is not dead, however late its probes a
   probes.set(origin, 'silent')
   const slow = upstream.answersWithin(1)
   upstream.received()
-  const hold = setInterval(() => undefined, 1_000)
-  t.teardown(() => clearInterval(hold))
+  using _alive = keepProcessAlive()
   t.equal(await slow, true)
   t.strictSame(verdicts, ['healthy'])
   probes.set(origin, 'good')
@@ -304,8 +298,7 @@ void t.test('an upstream that has just sent bytes is not probed again', async (t
 })
 
 void t.test('an unhealthy upstream is probed before its interval is over', async (t) => {
-  const hold = setInterval(() => undefined, 1_000)
-  t.teardown(() => clearInterval(hold))
+  using _alive = keepProcessAlive()
   const { probes, verdicts, probe } = judged(t, { intervalMs: 1_000_000, healthyThreshold: 1 })
   await probe('bad')
   probes.set(origin, 'good')
@@ -315,8 +308,7 @@ void t.test('an unhealthy upstream is probed before its interval is over', async
 })
 
 void t.test('the hub’s patience is no shorter than recent probes took', async (t) => {
-  const hold = setInterval(() => undefined, 1_000)
-  t.teardown(() => clearInterval(hold))
+  using _alive = keepProcessAlive()
   const { probes, upstream } = judged(t)
   probes.set(origin, 'silent')
   const long = upstream.probe()
