@@ -59,14 +59,15 @@ export class MalformedPath extends Error {
  * Parses path and query. A path that is not under `/api/<version>/` or `/apis/<group>/<version>/`
  * with at least a resource is a non-resource request. So is one that two parsers could read
  * differently, marked as ambiguous: with NUL, a `.` or `..` segment, invalid UTF-8, or an encoded
- * slash or empty segment before the end of a subresource. Throws `MalformedPath` if API servers
- * reject the target too: a bad escape, or no path (RFC 9112 section 3.2 has three more kinds of
- * targets).
+ * slash or empty segment before the end of a subresource; or with a query that API servers read in
+ * part. Throws `MalformedPath` if API servers reject the target too: a bad escape, or no path (RFC
+ * 9112 section 3.2 has three more kinds of targets).
  */
 export function parseRequestInfo(method: string, url: string): RequestInfo {
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
-  const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))
+  const search = mark < 0 ? '' : url.slice(mark + 1)
+  const query = new URLSearchParams(search)
   const segments = split(path)
   const verb = verbOfMethod[method]
   const [prefix] = segments ?? []
@@ -92,7 +93,8 @@ export function parseRequestInfo(method: string, url: string): RequestInfo {
     at += 2
   }
   const [resource, name, subresource] = [segments[at] ?? '', segments[at + 1], segments[at + 2]]
-  if (!areClear(segments, at + 3))
+  const isClear = areClear(segments, at + 3) && (subresource !== undefined || isReadWhole(search))
+  if (!isClear)
     return { isResource: false, path, verb: method.toLowerCase(), query, ambiguous: true }
   const refined = refine(verb, name, query, legacyWatch)
   const isNamedWatch = refined === 'watch' && name !== undefined && subresource === undefined
@@ -135,6 +137,17 @@ function split(path: string): string[] | undefined {
 /** Whether each of the first `count` segments can be read in one way only. */
 const areClear = (segments: readonly string[], count: number): boolean =>
   segments.every((segment, i) => i >= count || (segment !== '' && !segment.includes('/')))
+
+/** More parameters than any client has: API servers drop the whole query of 10,001. */
+const mostParameters = 1_000
+
+/**
+ * Whether API servers read the parameters as `URLSearchParams` does: they drop one with a semicolon
+ * or a bad escape (Go's url.ParseQuery), and take a second question mark for a part of the name. By
+ * a selector that only the hub reads, what is stored under it would be another collection.
+ */
+const isReadWhole = (search: string): boolean =>
+  !/^\?|;|%(?![0-9a-f]{2})/i.test(search) && search.split('&').length <= mostParameters
 
 /** `undefined` for escapes that are not UTF-8. */
 function decode(segment: string): string | undefined {
