@@ -30,10 +30,10 @@ export interface ReplacementParts {
   readonly track: (commit: Promise<unknown>, version: string) => void
 }
 
-/** An object of the list: as it is stored already, or as it has been written for the list. */
-interface Listed {
+/** An object of the list that is not stored yet. */
+interface Staged {
   readonly mark: ObjectMark
-  readonly stored: Held | undefined
+  /** Absent until it is written. */
   body: Body | undefined
 }
 
@@ -43,7 +43,8 @@ interface Listed {
  */
 export class StagedReplacement implements Replacement {
   readonly #parts: ReplacementParts
-  readonly #listed = new Map<string, Listed>()
+  /** By their `nameKey`: what is stored already as it is stored, which most objects are. */
+  readonly #listed = new Map<string, Held | Staged>()
   /** Bodies that were written for the list. */
   readonly #held: Body[] = []
   failure: StoreFailure | undefined
@@ -59,15 +60,17 @@ export class StagedReplacement implements Replacement {
     this.#check()
     const { address, bodies, path } = this.#parts
     const members = this.#collection?.members
-    let staged: (readonly [ApiObject, Listed])[] = []
+    let staged: (readonly [ApiObject, Staged])[] = []
     let bytes = 0
     for (const object of objects) {
       const key = nameKey(object)
       const member = members?.get(key)
-      const stored = member && bodies.isHeld(address.scope, object, member) ? member : undefined
-      const listed: Listed = { mark: markOf(object), stored, body: undefined }
+      if (member && bodies.isHeld(address.scope, object, member)) {
+        this.#listed.set(key, member)
+        continue
+      }
+      const listed: Staged = { mark: markOf(object), body: undefined }
       this.#listed.set(key, listed)
-      if (stored) continue
       staged.push([object, listed])
       bytes += object.bytes.byteLength
       if (bytes < stageBytes) continue
@@ -136,7 +139,7 @@ export class StagedReplacement implements Replacement {
   }
 
   /** Throws a `StoreFailure` where the reader has too much staged. */
-  #stage(staged: readonly (readonly [ApiObject, Listed])[], bytes: number): void {
+  #stage(staged: readonly (readonly [ApiObject, Staged])[], bytes: number): void {
     const { address, reader, bodies, path, progress } = this.#parts
     const weight = bytes + staged.length * entryBytes
     progress.stage(reader, weight)
@@ -178,11 +181,11 @@ export class StagedReplacement implements Replacement {
     if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#grant()
     const objects: ObjectMark[] = []
     const placed: Body[] = []
-    for (const [key, { mark, stored, body }] of this.#listed) {
-      if (body) {
-        objects.push(mark)
-        placed.push(body)
-      } else if (!isKept(stored, before?.members.get(key)))
+    for (const [key, listed] of this.#listed) {
+      if ('mark' in listed && listed.body) {
+        objects.push(listed.mark)
+        placed.push(listed.body)
+      } else if ('mark' in listed || !isKept(listed, before?.members.get(key)))
         throw new StoreFailure('what the list has in common with the stored one has changed')
     }
     const removed: NamePair[] = []
@@ -232,8 +235,8 @@ function sizeAfter(
   return (before?.members.size ?? 0) - removed.length + added.length
 }
 
-const isKept = (stored: Held | undefined, member: Held | undefined): boolean =>
-  stored !== undefined && member !== undefined && isSame(stored, member)
+const isKept = (stored: Held, member: Held | undefined): boolean =>
+  member !== undefined && isSame(stored, member)
 
 const isSameHead = (before: Collection, next: CollectionHead): boolean =>
   before.version === next.resourceVersion &&
