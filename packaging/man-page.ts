@@ -62,7 +62,7 @@ nodehub \\- ${escaped(summary)}
 .RI [ FLAG ...]
 .SH DESCRIPTION
 ${paragraphs(
-  'Online the hub passes everything through and remembers; offline it answers from what it remembers.',
+  'Online the hub forwards requests to the API servers and records the answers; offline it answers from its records.',
 )}.SH COMMANDS
 ${(await reference()).map(section).join('')}.SH ENVIRONMENT
 ${paragraphs(otherSources)}${paragraphs(
@@ -81,4 +81,4 @@ Keys, state and cache.
 .I /opt/nodehub/docs
 The pages that help texts and messages name as docs/NAME.md.
 .SH EXIT STATUS
-${paragraphs('0: all is well. 1: the command failed or found something. 2: it did not understand its arguments.')}`
+${paragraphs('0: success. 1: the command failed or found something. 2: invalid arguments.')}`

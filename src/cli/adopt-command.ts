@@ -103,12 +103,10 @@ function passed<T>(flag: Option<T>): Option<T> {
 /** Puts the hub in the place of a node's yurthub, and yurthub back. */
 export const adopt: Command = {
   usage: 'adopt [--dry-run | --rollback] [FLAG...]',
-  description: `Reads how this node starts its yurthub, and puts the hub in yurthub's place at the same ports, with
-what takes the place of each flag. The kubelet goes on as it is, with its kubeconfig and its pods.
-If the hub is not ready in time, or the Node not Ready, it rolls back: yurthub runs again with its
-former files.
-With --dry-run it prints what the hub would be given and which files would change.
-docs/migrate-from-yurthub.md goes through it.
+  description: `Reads how this node starts its yurthub, and replaces yurthub with the hub: same ports, equivalent
+flags. The kubelet is not restarted, and keeps its kubeconfig and its pods. If the hub or the Node
+is not ready in time, adopt rolls back: yurthub runs again with its former files. --dry-run prints
+the hub's flags and the files that would change. docs/migrate-from-yurthub.md explains each step.
 
 One command changes a node at a time. After an interruption at any point adopt goes on, and
 --rollback rolls back. At SIGTERM or Ctrl-C adopt rolls back at once, and --rollback finishes

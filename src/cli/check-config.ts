@@ -21,11 +21,11 @@ import { readWithFilters } from './read-with-filters.ts'
  */
 export const checkConfig: Command = {
   usage: 'check-config [FLAG...]',
-  description: `Reads flags, environment and files as nodehub start does, without starting anything; loads the
-modules of --filter-module, which runs them; tries whether API servers take a bootstrap token, if
-the hub has no certificate yet. Says all that is wrong, with exit code 2, a client
-certificate that is not valid now included, with which start would serve the cache, and a cache that
-a later release has written; or prints what is in force, in the form of a file for --config.
+  description: `Reads flags, environment and files as nodehub start does, without starting anything. It loads the
+modules of --filter-module, which runs them, and tries a bootstrap token at the API servers if the
+hub has no certificate yet. It reports all mistakes together, with exit code 2, also a client
+certificate that is not valid now and a cache of a later release; or it prints the settings in
+force, in the form of a file for --config.
 `,
   flags: options,
   flagsOf: 'start',

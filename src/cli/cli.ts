@@ -10,55 +10,55 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     load: async () => (await import('./start.ts')).start,
   },
   'check-config': {
-    summary: 'read flags, environment and file as start does, and say what is wrong or in force',
+    summary: 'validate the settings of start, and print mistakes or the result',
     load: async () => (await import('./check-config.ts')).checkConfig,
   },
   join: {
-    summary: "write a node's files, so that its kubelet goes through the hub and it is in its pool",
+    summary: "put the hub between this node's kubelet and its API servers",
     load: async () => (await import('./join-command.ts')).join,
   },
   leave: {
-    summary: 'roll back what join has changed',
+    summary: 'roll back everything that join has changed',
     load: async () => (await import('./leave-command.ts')).leave,
   },
   adopt: {
-    summary: "put the hub in the place of a node's yurthub, or roll that back",
+    summary: "replace this node's yurthub with the hub, or roll that back",
     load: async () => (await import('./adopt-command.ts')).adopt,
   },
   install: {
-    summary: 'join or leave for the host of its container, as the installer DaemonSets run it',
+    summary: 'run join or leave on the host of its container, for the DaemonSets',
     load: async () => (await import('./install-command.ts')).install,
   },
   inspect: {
-    summary: 'show what the hub of this node does, has recorded and would come back with',
+    summary: 'report what the hub of this node does, and what it has recorded',
     load: async (argv) => (await import('./inspect/inspect.ts')).inspectOf(argv),
   },
   lint: {
-    summary: 'say what the guidance for host-network pools finds in manifests and node files',
+    summary: 'check manifests for host-network pools',
     load: async () => (await import('./lint-command.ts')).lint,
   },
   manifests: {
-    summary: 'print a static pod, a kubeconfig for the kubelet, RBAC, a ConfigMap',
+    summary: 'print manifests, units, RBAC and kubeconfigs',
     load: async () => (await import('./manifests.ts')).manifests,
   },
   cluster: {
-    summary: 'admission and the controller of NodePools, once per cluster',
+    summary: 'run admission and the controller of NodePools, once per cluster',
     load: async (argv) => (await import('./cluster-command.ts')).clusterOf(argv),
   },
   kubectl: {
-    summary: 'what kubectl nodehub runs: the hubs of all nodes, as the API server knows them',
+    summary: 'report on the hubs of all nodes, also as kubectl nodehub',
     load: async (argv) => (await import('./kubectl/kubectl-command.ts')).kubectlOf(argv),
   },
   completion: {
-    summary: 'print the script with which a shell completes commands and flags',
+    summary: 'print the completion script for bash, zsh or fish',
     load: async () => (await import('./completion/completion.ts')).completionOf(commands),
   },
   demo: {
-    summary: 'a hub with an API server in memory and simulated clients, to try on a laptop',
+    summary: 'try a hub on a laptop, without a cluster',
     load: async () => (await import('./demo-command.ts')).demo,
   },
   version: {
-    summary: 'print the versions of the hub and of what it runs on',
+    summary: 'print the versions of nodehub and Node',
     load: async () => (await import('./version.ts')).version,
   },
 }
@@ -96,12 +96,15 @@ async function help([about, ...rest]: readonly string[], terminal: Terminal): Pr
   return 0
 }
 
-function unknown(word: string, terminal: Terminal): ExitCode {
+async function unknown(word: string, terminal: Terminal): Promise<ExitCode> {
   const instead = Object.hasOwn(gone, word) ? gone[word] : undefined
   if (instead !== undefined) return refuse(terminal, '', [instead])
+  const { inspections } = await import('./inspect/table.ts')
   const suggestion = word.startsWith('-')
     ? ': flags come after a command, as in nodehub start --server-addr=...'
-    : didYouMean(word, Object.keys(commands))
+    : Object.hasOwn(inspections, word)
+      ? `, did you mean inspect ${word}?`
+      : didYouMean(word, Object.keys(commands))
   return refuse(terminal, '', [`there is no command ${JSON.stringify(word)}${suggestion}`])
 }
 
@@ -110,15 +113,17 @@ function overview(): string {
   const lines = Object.entries(commands).map(
     ([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`,
   )
-  return `nodehub: a Kubernetes API hub for one node. Online it passes everything through and remembers;
-offline it answers from what it remembers.
+  return `nodehub: a Kubernetes API hub for one node. Online it forwards requests to the API servers and
+records the answers; offline it answers from its records.
 
 Usage: nodehub COMMAND [FLAG...]
 
 ${lines.join('\n')}
 
-nodehub COMMAND --help tells more; packages have all of it in man nodehub, and pages that are named
-docs/NAME.md in /opt/nodehub/docs. Exit codes: 0, all is well; 1, failed while running; 2, invalid
-arguments.
+New here? nodehub demo. On a node: nodehub inspect status.
+
+nodehub COMMAND --help has the flags and examples of a command. Packages install man nodehub, and
+the pages named docs/NAME.md in /opt/nodehub/docs.
+Exit codes: 0, success; 1, the command failed or found something; 2, invalid arguments.
 `
 }

@@ -64,12 +64,12 @@ export const clusterOf = ([word]: readonly string[]): Command =>
 
 const cluster: Command = {
   usage: 'cluster [FLAG...]\ncluster check|exit-plan|give-back [FLAG...]',
-  description: `The cluster's side of NodePools: admission in every replica, the controller in the one that leads.
-Two replicas or more, once per cluster; nodehub manifests prints what it needs there. Beside a
-yurt-manager it does not start unless --take-over is given: then it prints what it takes, and
-records it. SIGTERM or SIGINT stops it gracefully, a second one at once.
+  description: `Runs admission for NodePools, nodes and pods in every replica, and the controller of NodePools in
+the leader. Run two or more replicas, once per cluster; nodehub manifests --part cluster prints the
+objects. Beside a yurt-manager it does not start without --take-over, which prints and records what
+it takes over. SIGTERM or SIGINT stops it gracefully, a second one at once.
 
-nodehub cluster check --help, and the same of the others, tells more.
+Each subcommand has its own help: nodehub cluster check --help.
 `,
   flags: clusterOptions,
   afterFlags: fromEnvironment,

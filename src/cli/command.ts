@@ -49,6 +49,6 @@ export function programName(command: string): string {
 export function refuse(terminal: Terminal, command: string, mistakes: readonly string[]): ExitCode {
   const name = programName(command)
   const list = mistakes.map((mistake) => `  ${mistake}\n`).join('')
-  terminal.err(`${name}: this cannot be used:\n${list}See ${name} --help.\n`)
+  terminal.err(`${name}: invalid arguments:\n${list}See ${name} --help.\n`)
   return 2
 }

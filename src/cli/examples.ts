@@ -22,7 +22,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['roll back', 'adopt --rollback'],
   ],
   demo: [
-    ['as it comes', 'demo'],
+    ['with the default ports', 'demo'],
     ['with a hub port of your own', 'demo --proxy-port=20261'],
     ['with the legacy filter', 'demo --host-network-propagation=on'],
   ],
@@ -65,10 +65,15 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   inspect: [
     ['whether all is well', 'inspect status'],
     ['whether the node would come back without a link', 'inspect boot'],
-    ['each request as it comes, and why it was answered so', 'inspect requests --watch'],
+    ['requests as they come, and the reason for each answer', 'inspect requests --watch'],
+  ],
+  'inspect requests': [
+    ['the last requests', 'inspect requests'],
+    ['refusals and failures as they come', 'inspect requests --watch --code=4xx,5xx'],
+    ['slow answers to one program', 'inspect requests --component=kubelet --slower-than=500ms'],
   ],
   'inspect pod': [
-    ['as each component is shown it', 'inspect pod default/web-0'],
+    ['as each component sees it', 'inspect pod default/web-0'],
     ['for a program', 'inspect pod default/web-0 -o json'],
     ['on the disk of a stopped hub', 'inspect pod default/web-0 --root-dir=/var/lib/nodehub'],
   ],
@@ -84,7 +89,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
   ],
   join: [
     ['what would change', 'join --nodepool-name=edge-a --dry-run'],
-    ['join, and lead the kubelet through the hub', 'join --nodepool-name=edge-a --restart'],
+    ['join, and restart the kubelet behind the hub', 'join --nodepool-name=edge-a --restart'],
     [
       'a node that is in no cluster yet',
       'join --nodepool-name=edge-a --server-addr=https://10.0.0.1:6443 \\\n      --join-token=TOKEN --discovery-token-ca-cert-hash=sha256:HEX',
@@ -101,19 +106,19 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['in another cluster', 'kubectl fleet --context edge'],
   ],
   'kubectl why': [
-    ['an object of a namespace', 'kubectl why edge-1 get configmaps/web -n shop'],
-    ['a path, as logs have it', 'kubectl why edge-1 /api/v1/namespaces/shop/pods?watch=true'],
-    ['all of a resource', 'kubectl why edge-1 list services'],
+    ['an object in a namespace', 'kubectl why edge-1 get configmaps/web -n shop'],
+    ['a path, as in logs', 'kubectl why edge-1 /api/v1/namespaces/shop/pods?watch=true'],
+    ['a whole list', 'kubectl why edge-1 list services'],
   ],
   kubectl: [
     ['every node, the worst first', 'kubectl fleet'],
     ['one node', 'kubectl status edge-1'],
-    ['why requests at a node were answered so', 'kubectl why edge-1 list services'],
+    ['why a node answers as it does', 'kubectl why edge-1 list services'],
   ],
   leave: [
     ['what would change', 'leave --dry-run'],
-    ['leave, and lead the kubelet to the API server', 'leave --restart'],
-    ['and remove what the hub has recorded', 'leave --restart --purge'],
+    ['leave, and restart the kubelet without the hub', 'leave --restart'],
+    ['leave, and remove keys and cache', 'leave --restart --purge'],
   ],
   lint: [
     ['a manifest', 'lint web.yaml'],
@@ -138,7 +143,7 @@ export function examplesOf(command: string, subcommand = ''): string {
 }
 
 const ofReport = (name: string): readonly (readonly [string, string])[] => [
-  ['for a person', `inspect ${name}`],
+  ['as a table', `inspect ${name}`],
   ['for a program', `inspect ${name} -o json`],
-  ['again whenever it has changed', `inspect ${name} --watch`],
+  ['again after each change', `inspect ${name} --watch`],
 ]

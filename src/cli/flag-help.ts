@@ -24,7 +24,9 @@ export function flagHelp(table: OptionTable, argv: readonly string[]): string {
       return [`${heading}${flags.map(([name, option]) => entry(name, option)).join('')}`]
     })
     .join('\n')
-  return hidden === 0 ? shown : `${shown}\n--help --all lists ${hidden} flags without effect too.\n`
+  if (hidden === 0) return shown
+  const flags = hidden === 1 ? 'one flag' : `${hidden} flags`
+  return `${shown}\n--help --all also lists ${flags} without effect.\n`
 }
 
 /** Marks settings that take effect while the hub runs. */

@@ -193,7 +193,7 @@ export const joinFlags = {
   overwrite: option({
     type: boolean,
     default: false,
-    help: 'Write files anew that were changed since the last join.',
+    help: 'Replace files that were changed by hand since the last join.',
   }),
   'offline-ready-condition': offlineReadyFlag,
   ...nodePathFlags,
@@ -227,14 +227,14 @@ interface Progress {
 /** Writes the files that connect a node's kubelet to the hub, and put the node into its pool. */
 export const join: Command = {
   usage: 'join --nodepool-name NAME [FLAG...]',
-  description: `Writes what puts the kubelet of this node behind the hub and the node into its pool: a kubeconfig
-that leads to the hub, the hub's units where its files and systemd are there, else its static pod,
-and in the kubelet's flags the labels of the pool and that kubeconfig. For a host-network pool also
-the network of loopback alone, and the hub's plain port refuses every caller. Joining again changes
-nothing, or what has changed; nodehub leave rolls every byte back. The kubelet goes on as it is
-until it is restarted. docs/join.md goes through it.
+  description: `Puts the hub between this node's kubelet and its API servers, and the node into its pool. Writes a
+kubeconfig that points at the hub, the hub's units (or its static pod where /opt/nodehub or systemd
+is missing), and in the kubelet's flags that kubeconfig and the pool's label. In a host-network pool
+it also limits the container runtime to loopback, and the hub's plain port refuses every caller.
+You can run it again at any time; nodehub leave rolls every file back. Without --restart the kubelet
+keeps its connection until it is restarted. docs/join.md explains each step.
 
-A node that is not in the cluster yet joins that as well, with --join-token, --server-addr and
+A node that is in no cluster yet joins one as well, with --join-token, --server-addr and
 --discovery-token-ca-cert-hash.
 
 Exit codes: 0, the node has joined; 1, it could not, and says why; 2, invalid arguments.

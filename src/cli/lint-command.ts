@@ -53,13 +53,12 @@ export const lintFlags = {
  */
 export const lint: Command = {
   usage: 'lint FILE... [FLAG...]',
-  description: `Says what the guidance for host-network pools finds in manifests: pods, templates of pods,
-NodePools, namespaces, the kubelet's environment file, CNI configurations; YAML or JSON, several
-documents, lists, - for standard input. NodePools and Namespaces among the files say what kind a
-pool is and what a namespace allows. Of two files with one object the first is what is in the
-cluster. docs/cli.md has every rule.
+  description: `Checks manifests against the rules for host-network pools: pods, templates of pods, NodePools,
+namespaces, the kubelet's environment file and CNI configurations, in YAML or JSON; - reads standard
+input. NodePools and Namespaces among the files tell the kind of a pool and what a namespace allows.
+If two files have the same object, the first is the one in the cluster. docs/cli.md has every rule.
 
-Exit codes: 0, nothing to put right; 1, there are errors, or too many warnings; 2, invalid
+Exit codes: 0, no errors; 1, errors, or too many warnings; 2, invalid
 arguments, or a file that cannot be read.
 `,
   flags: lintFlags,

@@ -135,7 +135,7 @@ void t.test(
       t.equal(line.test(out), !isAcceptedOnly(group), name)
       t.match(all, line, name)
     }
-    t.match(out, /--help --all lists \d+ flags without effect too/)
+    t.match(out, /--help --all also lists \d+ flags without effect/)
   },
 )
 

@@ -79,7 +79,7 @@ const found = findBinaries(['bash', 'jq'])
 
 const linesOfALog = [
   'Starting nodehub.service...',
-  'nodehub start: this cannot be used:',
+  'nodehub start: invalid arguments:',
   '  --lb-mode: there is no mode "none"',
   '42',
   '{"level":"info","msg":"ready"}',

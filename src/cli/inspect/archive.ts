@@ -44,7 +44,12 @@ export class Archive {
   /** Writes a new file that only its owner may read, and returns its size. */
   write(file: string): number {
     const packed = gzipSync(Buffer.concat([...this.#parts, tarEnd()]))
-    writeFileSync(file, packed, { flag: 'wx', mode: 0o600 })
+    try {
+      writeFileSync(file, packed, { flag: 'wx', mode: 0o600 })
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause
+      throw new Error(`${file} exists already: give another --file, or remove it`, { cause })
+    }
     return packed.byteLength
   }
 }

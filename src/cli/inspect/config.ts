@@ -53,7 +53,7 @@ const indented = (lines: readonly string[]): string => lines.map((line) => `  ${
 async function wouldBeInForce(argv: readonly string[]): Promise<HubConfigReport> {
   const result = await readWithFilters(processSources(argv))
   if ('mistakes' in result)
-    throw new Error(`this cannot be used:\n${indented(result.mistakes).trimEnd()}`)
+    throw new Error(`invalid arguments:\n${indented(result.mistakes).trimEnd()}`)
   const settings = settingsInForce(result.config, result.settings)
   return { settings, mistakes: [], configMap: null }
 }

@@ -60,13 +60,13 @@ type FamilyValues = ReturnType<typeof readFlags<typeof familyFlags>>['values']
 /** Inspects the hub that runs on this node. */
 export const inspect: Command = {
   usage: 'inspect WHAT [FLAG...]',
-  description: `Inspects the hub of this node, for root and for holders of the hub's token.
+  description: `Reports on the hub of this node, for root and for holders of the hub's token.
 
 ${Object.entries(inspections)
   .map(([name, { summary }]) => `  ${name}\n${wrapped(summary)}`)
   .join('')}
-nodehub inspect WHAT --help tells more. Exit codes: 0, all is well; 1, the report says what is not;
-2, invalid arguments, or nothing can be read.
+Each report has its own help: nodehub inspect status --help.
+Exit codes: 0, all is well; 1, the report has a fault; 2, invalid arguments, or nothing can be read.
 `,
   flags: familyFlags,
   subcommands: Object.keys(inspections),

@@ -217,12 +217,12 @@ const names = Object.keys(subcommands)
 
 const kubectl: Command = {
   usage: `kubectl ${names.join('|')} [FLAG...]`,
-  description: `The hubs of all nodes, as the API server knows them: fleet has a line for each node, status counts
-them by release or tells of one, why tells what the hub of a node knows of a request. Nothing is
-changed. Your user needs list and get of nodes. Where kubectl does not find it, it is nodehub
-kubectl.
+  description: `Reports on the hubs of all nodes, from what they write to their Nodes: fleet prints a line for each
+node, status counts nodes by release or describes one, why explains the answers of one node's hub.
+It changes nothing. Your user needs the rights to get and list nodes. Where kubectl does not find
+the plugin, run nodehub kubectl.
 
-kubectl nodehub fleet --help, and the same of the others, tells more.
+Each subcommand has its own help: kubectl nodehub fleet --help.
 
 ${exitCodes}`,
   subcommands: names,

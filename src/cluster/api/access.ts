@@ -113,7 +113,10 @@ export async function openAccess(where: ClusterAccess): Promise<ApiAccess> {
       if (file === undefined) config.loadFromDefault(undefined, true)
       else config.loadFromFile(file)
     } catch (cause) {
-      const why = cause instanceof Error ? cause.message.split('\n')[0] : String(cause)
+      const isMissing = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+      const why = isMissing
+        ? 'there is no such file'
+        : String((cause as Error).message).split('\n')[0]
       const which = file ?? 'of $KUBECONFIG or ~/.kube/config'
       throw new Error(`the kubeconfig ${which} cannot be read: ${why}`, { cause })
     }

@@ -133,7 +133,7 @@ void t.test('a bundle has every report during an outage, and no secret', async (
 
   const again = await run(...flags)
   t.equal(again.code, 2)
-  t.match(again.err, /EEXIST/)
+  t.match(again.err, /exists already: give another --file/)
 })
 
 void t.test('a bundle without a running hub names the missing reports', async (t) => {

@@ -398,6 +398,6 @@ void t.test('a request that cannot be understood is refused with what is wrong',
     t.strictSame(await said((terminal) => runCli(['kubectl', 'why', ...words], terminal)), {
       code: 2,
       out: '',
-      err: `kubectl nodehub why: this cannot be used:\n  ${wrong}\nSee kubectl nodehub why --help.\n`,
+      err: `kubectl nodehub why: invalid arguments:\n  ${wrong}\nSee kubectl nodehub why --help.\n`,
     })
 })
