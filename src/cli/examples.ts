@@ -4,16 +4,16 @@ import { programName } from './command.ts'
 export const examples: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   start: [
     [
-      'a hub by hand, beside a kubelet',
-      'start --server-addr=https://10.0.0.1:6443 --node-name=edge-1',
+      "with the kubelet's certificate",
+      'start --server-addr=https://10.0.0.1:6443 --bootstrap-mode=kubeletcertificate',
     ],
     [
-      'settings in a file, which is read again as it changes',
-      'start --config=/etc/nodehub/hub.yaml',
+      'settings in a file, which is read again when it changes',
+      'start --config=/etc/nodehub/config.yaml',
     ],
     [
       'several API servers, the first as long as it is healthy',
-      'start --server-addr=https://10.0.0.1:6443,https://10.0.0.2:6443 --lb-mode=priority',
+      'start --server-addr=https://10.0.0.1:6443,https://10.0.0.2:6443 --lb-mode=priority \\\n      --bootstrap-mode=kubeletcertificate',
     ],
   ],
   adopt: [
@@ -27,11 +27,14 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['with the legacy filter', 'demo --host-network-propagation=on'],
   ],
   'check-config': [
-    ['a file before it is put in place', 'check-config --config=/etc/nodehub/hub.yaml'],
-    ['flags', 'check-config --server-addr=https://10.0.0.1:6443 --lb-mode=priority'],
+    ['a file before it is put in place', 'check-config --config=/etc/nodehub/config.yaml'],
+    [
+      'flags',
+      'check-config --server-addr=https://10.0.0.1:6443 --bootstrap-mode=kubeletcertificate',
+    ],
     [
       'what a flag adds to a file',
-      'check-config --config=/etc/nodehub/hub.yaml --disabled-resource-filters=servicetopology',
+      'check-config --config=/etc/nodehub/config.yaml --disabled-resource-filters=servicetopology',
     ],
   ],
   cluster: [

@@ -70,7 +70,7 @@ function notYet(option: Option<unknown>): string {
 
 /** The other sources of settings; printed after the flags. */
 export const otherSources = `Each flag can also be given as an environment variable (${variableOf('server-addr')} for
---server-addr) or in the file of --config (server-addr: ...). A flag comes before the
-environment, the environment before the file. What is marked (live) takes effect in a running hub
-when the file changes; the rest at its next start.
+--server-addr) or in the file of --config (server-addr: ...). Flags take precedence over the
+environment, and the environment over the file. Settings marked (live) take effect in a running hub
+when the file changes, the others at its next start.
 `

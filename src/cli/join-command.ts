@@ -97,7 +97,7 @@ export const joinFlags = {
   'discovery-token-ca-cert-hash': option({
     type: listOf(publicKeyHash),
     default: [],
-    help: "Hashes of the public keys of the cluster's CA, of which one must be that of the CA that is found with the token.",
+    help: "Hashes of the public key of the cluster's CA: the CA that is found with the token has to match one of them.",
   }),
   'discovery-token-unsafe-skip-ca-verification': option({
     type: boolean,
@@ -188,7 +188,7 @@ export const joinFlags = {
   'label-node': option({
     type: boolean,
     default: true,
-    help: 'Label a Node that is there already with its pool; a kubelet labels only one that it makes.',
+    help: 'Label an existing Node with its pool; a kubelet labels only a Node that it creates.',
   }),
   overwrite: option({
     type: boolean,

@@ -35,7 +35,7 @@ export const nodePathFlags = {
   'root-dir': option({
     type: absolutePath,
     default: defaultRootDir,
-    help: "The hub's state on the node. What stood in the files of the node is kept in joined/ there.",
+    help: "The folder of the hub's state on the node. Its joined/ has the former contents of the node's files.",
   }),
   'cni-conf-dir': option({
     type: optional(absolutePath),
@@ -46,7 +46,7 @@ export const nodePathFlags = {
   root: option({
     type: text('FOLDER'),
     default: '/',
-    help: 'Where the root of the node is, for an image of one: all other paths are below it, as the node sees them.',
+    help: "The folder of the node's root, as in an image of a node: all other paths are relative to it.",
   }),
   restart: option({
     type: boolean,

@@ -178,7 +178,7 @@ export const clusterOptions = {
   'log-level': option({
     type: logLevel,
     group: 'Operation',
-    help: 'The least important messages that are logged.',
+    help: 'The lowest level that is logged.',
     default: 'info',
   }),
   'shutdown-grace-period': option({

@@ -6,7 +6,7 @@ import * as is from './value.ts'
 export const configFile = option({
   type: is.optional(is.text('FILE')),
   group: 'Operation',
-  help: 'A file in YAML or JSON whose keys are these names without dashes in front. Flags and environment come before it.',
+  help: 'A file in YAML or JSON whose keys are these names without the leading dashes. Flags and environment take precedence.',
   default: undefined,
 })
 

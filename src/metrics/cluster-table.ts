@@ -74,7 +74,7 @@ export const clusterMetricTable = {
   repairs: {
     name: 'nodehub_cluster_ca_bundle_repairs_total',
     type: 'counter',
-    help: 'How often the caBundle of a configuration was put right, by its kind.',
+    help: 'Corrections of the caBundle of a webhook configuration, by its kind.',
     labels: ['kind'],
     initialValues: {
       kind: [

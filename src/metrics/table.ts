@@ -78,7 +78,7 @@ export const metricTable = {
   connectionsCut: {
     name: 'nodehub_connections_cut_total',
     type: 'counter',
-    help: 'Connections of clients closed, by reason: full, to make room for another, or for want of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut) or, where no caller is proven on the connection, left a part of it for five seconds; pipelined, too many requests ahead of their answers; memory, a watch held most of what too many watches left untaken (the watch alone is cut).',
+    help: 'Connections of clients closed, by reason: full, to make room for another, or for lack of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut) or, where no caller is proven on the connection, left a part of it for five seconds; pipelined, too many requests ahead of their answers; memory, a watch held most of what too many watches left untaken (the watch alone is cut).',
     labels: ['reason'],
     initialValues: { reason: [...cutReasons, 'memory'] },
   },
@@ -145,13 +145,13 @@ export const metricTable = {
   ready: {
     name: 'nodehub_ready',
     type: 'gauge',
-    help: 'Whether all is well that /readyz depends on: 1 or 0.',
+    help: 'Whether /readyz succeeds: 1 or 0.',
     labels: [],
   },
   memoryLimit: {
     name: 'nodehub_memory_limit_bytes',
     type: 'gauge',
-    help: 'The memory within which the process is to stay (--memory-limit, or what its control group allows): beyond it requests are shed.',
+    help: 'Memory limit of the process (--memory-limit, or that of its control group): beyond it requests are shed.',
     labels: [],
   },
   online: {
@@ -181,13 +181,13 @@ export const metricTable = {
   storeBytes: {
     name: 'nodehub_store_bytes',
     type: 'gauge',
-    help: 'What the cache takes on the disk.',
+    help: 'Size of the cache on the disk.',
     labels: [],
   },
   storeLimit: {
     name: 'nodehub_store_limit_bytes',
     type: 'gauge',
-    help: 'What the cache may take on the disk (--cache-max-bytes).',
+    help: 'Size limit of the cache on the disk (--cache-max-bytes).',
     labels: [],
   },
   storeDiskBytes: {
@@ -226,7 +226,7 @@ export const metricTable = {
   filterErrors: {
     name: 'nodehub_filter_errors_total',
     type: 'counter',
-    help: 'Objects at which a filter failed.',
+    help: 'Objects on which a filter failed.',
     labels: ['filter'],
   },
   filterReloads: {
@@ -271,7 +271,7 @@ export const metricTable = {
   malformed: {
     name: 'nodehub_upstream_malformed_answers_total',
     type: 'counter',
-    help: 'Answers of API servers that could not be understood. Found before anything was passed on, an answer passes unrecorded; found later, it is broken off.',
+    help: 'Answers of API servers that could not be understood. One that is found before its first byte was passed on passes unrecorded; one found later is broken off.',
     labels: [],
   },
   upstreamConnections: {
@@ -314,7 +314,7 @@ export const metricTable = {
   configMapReads: {
     name: 'nodehub_config_map_reloads_total',
     type: 'counter',
-    help: "Times the hubs' ConfigMap was read anew, as it appeared, changed or was deleted: success, or failure, which leaves the last good one in force.",
+    help: "Times the hubs' ConfigMap was read again because it appeared, changed or was deleted: success, or failure, which leaves the last good one in force.",
     labels: ['result'],
     initialValues: outcomes,
   },
@@ -388,7 +388,7 @@ export const metricTable = {
   yurthubErrorKeys: {
     name: 'node_yurthub_error_keys_count',
     type: 'gauge',
-    help: 'What could not be written to the cache: here collections, not single keys.',
+    help: 'Collections that could not be written to the cache; yurthub counts single keys.',
     labels: [],
   },
 } as const satisfies Readonly<Record<string, MetricRow>>

@@ -641,5 +641,5 @@ void t.test('start --help marks unsupported values and flags that change live', 
   const { out } = await nodehub('start --help')
   const plain = out.replace(/\s+/g, ' ')
   t.match(plain, 'Not yet (cloud, local): the hub works as at the edge')
-  t.match(plain, 'More are answered 429. Default: 250. (live)')
+  t.match(plain, 'Others get 429. Default: 250. (live)')
 })
