@@ -25,7 +25,9 @@ export function cloudOf(
   live: () => LiveConfig,
   { connections, cluster, metrics, log, onOnline }: CloudDependencies,
 ): Cloud {
-  const probe = cluster.comparing(readyzProbe(connections))
+  const isPresent = (origin: string): boolean =>
+    cloud.upstreams.some((upstream) => upstream.origin === origin)
+  const probe = cluster.comparing(readyzProbe(connections), isPresent)
   const build: CloudParts['build'] = (origin, onVerdict, onCredentials): Upstream =>
     new Upstream(origin, probe, live().heartbeat, {
       onHealth: ({ health, lastError }) => {
@@ -57,7 +59,7 @@ export function cloudOf(
         onCredentials()
       },
     })
-  return new Cloud({
+  const cloud: Cloud = new Cloud({
     origins: originsOf(live()),
     build,
     mode: live().lbMode,
@@ -70,6 +72,7 @@ export function cloudOf(
     },
     onGone: (origin) => connections.drop(origin),
   })
+  return cloud
 }
 
 /**

@@ -39,6 +39,11 @@ interface ClusterState {
   readonly version: string
 }
 
+interface Comparison {
+  readonly newest: ResourceVersion | undefined
+  readonly others: () => boolean
+}
+
 /**
  * The cluster whose answers the store holds. Another one may be behind the same address and CA: it
  * was built anew, or the node has joined another. Its API servers would be given the first one's
@@ -80,9 +85,11 @@ export class KnownCluster {
 
   /**
    * A probe that compares the cluster as well, before the hub is online: until then no answer of an
-   * API server is recorded.
+   * API server is recorded. `isPresent`: whether the hub still has the API server of that origin; a
+   * last probe of one that was removed may end late.
    */
-  comparing(probe: Probe): Probe {
+  comparing(probe: Probe, isPresent: (origin: string) => boolean): Probe {
+    const others = (): boolean => [...this.#compared].some(isPresent)
     return async (origin, withinMs) => {
       try {
         await probe(origin, withinMs)
@@ -91,14 +98,15 @@ export class KnownCluster {
         this.#compared.delete(origin)
         // One that is not ready answers requests all the same.
         if (cause instanceof NotReady && !(cause instanceof ProbeRefused))
-          await this.#compare(origin, withinMs)
+          await this.#compare(origin, withinMs, others)
         throw cause
       }
-      await this.#compare(origin, withinMs)
+      await this.#compare(origin, withinMs, others)
     }
   }
 
-  async #compare(origin: string, withinMs: number): Promise<void> {
+  /** `others`: whether there are API servers that were compared. */
+  async #compare(origin: string, withinMs: number, others: () => boolean): Promise<void> {
     this.#answered.resolve()
     const store = await this.#store.promise
     if (this.#compared.has(origin)) return
@@ -107,7 +115,7 @@ export class KnownCluster {
     const state = await this.#stateAt(origin, withinMs)
     if (state === undefined) return
     // One after the other: the second would drop what came after the first.
-    const turn = this.#turn.then(() => this.#take(state, origin, store, newest))
+    const turn = this.#turn.then(() => this.#take(state, origin, store, { newest, others }))
     this.#turn = turn.catch(() => undefined)
     await turn
   }
@@ -117,11 +125,11 @@ export class KnownCluster {
     { uid, version }: ClusterState,
     origin: string,
     store: Store,
-    newest: ResourceVersion | undefined,
+    { newest, others }: Comparison,
   ): Promise<void> {
     const known = store.document(key)
     const isOther = uid !== '' && known && Buffer.from(known.body).toString() !== uid
-    if (isOther && this.#compared.size > 0)
+    if (isOther && others())
       throw new OtherCluster(`${origin} is of another cluster than the other API servers`)
     // Once all was dropped for that, what came since is of the restored one.
     const isRestored =

@@ -1,4 +1,4 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,6 +6,7 @@ import pino from 'pino'
 import { resourceVersion } from '../../../src/api/kube/resource-version.ts'
 import { Connections } from '../../../src/http/client/connections.ts'
 import { KnownCluster } from '../../../src/hub/wiring/known-cluster.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 
 /** An API server at version 100, and a store at `stored`, that is asked by a probe. */
 async function probed(
@@ -34,7 +35,10 @@ async function probed(
   }
   known.keepIn(store, () => undefined)
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const probe = known.comparing(() => Promise.resolve())
+  const probe = known.comparing(
+    () => Promise.resolve(),
+    () => true,
+  )
   for (let round = 0; round < 2; round += 1) await probe(origin, 1_000)
   server.close()
   return found
@@ -56,3 +60,45 @@ void t.test('an API server that is too busy to say is compared later', async (t)
     t.match(await probed({ at: '101' }, () => undefined, status), { asked: 2, drops: 0 })
   t.match(await probed({ at: '101' }, () => undefined, 403), { asked: 1, drops: 0 })
 })
+
+void t.test('an API server that was removed does not speak for its cluster', async (t) => {
+  await using connections = new Connections({ files: [] })
+  const known = new KnownCluster(connections, pino({ enabled: false }))
+  const [former, next] = [await clusterOf(t, 'a'), await clusterOf(t, 'b')]
+  const present = new Set([former, next])
+  let stored: Uint8Array | undefined
+  let drops = 0
+  const store = {
+    document: () => stored && { mediaType: 'text/plain', body: stored, confirmedAt: 0 },
+    putDocument: async (_key: object, { body }: { readonly body: Uint8Array }) =>
+      void (stored = body),
+    newestVersion: () => undefined,
+    drop: async () => void (drops += 1),
+  }
+  known.keepIn(store, () => undefined)
+  const probe = known.comparing(
+    () => Promise.resolve(),
+    (origin) => present.has(origin),
+  )
+  await probe(former, 1_000)
+  await t.rejects(probe(next, 1_000), /is of another cluster than the other API servers/)
+  present.delete(former)
+  known.offline()
+  // Its last probe ends late.
+  await probe(former, 1_000)
+  await probe(next, 1_000)
+  t.equal(drops, 1, 'the records of the former cluster')
+})
+
+/** The address of an API server of a cluster with that uid. */
+async function clusterOf(t: Test, uid: string): Promise<string> {
+  const body = JSON.stringify({
+    metadata: { resourceVersion: '100' },
+    items: [{ metadata: { uid } }],
+  })
+  const server = createServer((_, response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json' })
+    response.end(body)
+  })
+  return `http://127.0.0.1:${await portOf(t, server)}`
+}
