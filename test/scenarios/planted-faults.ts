@@ -122,7 +122,7 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
     return hub
   },
 
-  'clock in 1970': async (t) => {
+  'wrong clock': async (t) => {
     const cloud = await startCloud(t, { tls: true })
     const hub = await readingHub(t, cloud)
     await hub.stop()
@@ -142,7 +142,7 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
     return hub
   },
 
-  'filter that throws': async (t) => {
+  'failing filter': async (t) => {
     const folder = new FilterFolder(t)
     const module = folder.write('own.mjs', moduleOf('own', '{ throw new Error("no such zone") }'))
     const cloud = await startCloud(t)
