@@ -381,11 +381,12 @@ export class Cachers implements AsyncDisposable {
   }
 
   #clientOf(exchange: Exchange, clients: ServedCacher['clients']): ReflectorClient {
-    const { identity, credential } = exchange
+    const { identity, credential, component } = exchange
     const userAgent = exchange.headers.get('user-agent')
     return {
       ...(requestCredentialsOf(exchange) ?? { identity, credential }),
       ...(userAgent !== undefined && { userAgent }),
+      component,
       comparesEvents: () =>
         [...clients.values()].some((client) =>
           this.#parts.recorder.comparesEvents(client.exchange),

@@ -15,8 +15,10 @@ export interface UpstreamHandlers {
 
 /** The client in whose place a cacher reads from the API server. */
 export interface ReflectorClient extends RequestCredentials {
-  /** That of the client, under whose component answers are recorded; absent: the hub's own. */
+  /** That of the client; absent: the hub's own. */
   readonly userAgent?: string
+  /** Under which answers are recorded, whatever the User-Agent says; absent: as that says. */
+  readonly component?: string
   /** Whether a watcher of the events needs the previous state of the objects. */
   readonly comparesEvents: () => boolean
 }
