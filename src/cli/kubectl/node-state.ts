@@ -1,7 +1,8 @@
+import { conditionOf } from '../../api/kube/conditions.ts'
 import { hubReportIn, offlineReadyCondition } from '../../api/kube/hub-report.ts'
 import { installReportIn } from '../../api/kube/install-report.ts'
-import { isObject, type JsonObject } from '../../api/kube/json.ts'
-import { listAt, textAt } from '../../api/kube/json-at.ts'
+import type { JsonObject } from '../../api/kube/json.ts'
+import { textAt } from '../../api/kube/json-at.ts'
 import { ageOf, humanDuration } from '../../api/kube/tables/age.ts'
 import { printable } from '../../cluster/exit-plan/owner.ts'
 
@@ -66,11 +67,6 @@ export function stateOf(node: JsonObject, now: number): NodeState {
     failing: failing.slice(0, 10).map(shown),
   }
 }
-
-const conditionOf = (node: JsonObject, type: string): JsonObject | undefined =>
-  listAt(node, 'status', 'conditions')
-    .filter(isObject)
-    .find((each) => textAt(each, 'type') === type)
 
 /** The time in UTC. */
 function timeOf(text: string): string | null {

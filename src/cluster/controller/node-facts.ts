@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { canonical } from '../../base/listening-sockets.ts'
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
+import { isConditionTrue } from '../../api/kube/conditions.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
 import type { PoolTaint } from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation, texts } from '../previous-attributes.ts'
@@ -51,8 +52,6 @@ export function nodeFacts(node: JsonObject): NodeFacts {
       .map((each) => textAt(each, 'address'))
       .filter((address) => isIP(address) > 0)
       .map(canonical),
-    ready: listAt(node, 'status', 'conditions').some(
-      (each) => textAt(each, 'type') === 'Ready' && textAt(each, 'status') === 'True',
-    ),
+    ready: isConditionTrue(node, 'Ready'),
   }
 }

@@ -1,4 +1,5 @@
-import { listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
+import { isConditionTrue } from '../../api/kube/conditions.ts'
+import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import { messageOf } from '../../config/settings.ts'
 import { apiCall, type ApiResponse } from '../../http/client/api-call.ts'
@@ -37,9 +38,7 @@ export class ClusterView implements ApiClient {
   async isReady(node: string): Promise<boolean> {
     const { status, body } = await this.ask('GET', `/api/v1/nodes/${node}`)
     if (status !== 200) throw new Error(`${this.address} answered ${status} for node ${node}`)
-    return listAt(body, 'status', 'conditions').some(
-      (each) => textAt(each, 'type') === 'Ready' && textAt(each, 'status') === 'True',
-    )
+    return isConditionTrue(body, 'Ready')
   }
 
   /**

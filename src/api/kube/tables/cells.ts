@@ -76,14 +76,6 @@ export const ofContainers =
       .map((container) => textAt(container, member))
       .join(',')
 
-/** The condition of a type; `undefined`: there is none. */
-export const conditionOf = (object: Json, type: string): Json | undefined =>
-  listAt(object, 'status', 'conditions').find((each) => textAt(each, 'type') === type)
-
-/** Whether the condition of a type is true. */
-export const isConditionTrue = (object: Json, type: string): boolean =>
-  textAt(conditionOf(object, type), 'status') === 'True'
-
 /** The addresses of a load balancer, each once. */
 export function loadBalancer(object: JsonObject): string {
   const all = listAt(object, 'status', 'loadBalancer', 'ingress').map(

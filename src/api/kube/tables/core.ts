@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../json.ts'
 import { listAt, objectAt, printed, textAt, valueAt } from '../json-at.ts'
 import { ageOf } from './age.ts'
-import { conditionOf, size } from './cells.ts'
+import { conditionOf } from '../conditions.ts'
+import { size } from './cells.ts'
 import {
   ageColumn,
   column,

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../json.ts'
 import { listAt, optionalObjectAt, textAt, valueAt } from '../json-at.ts'
 import { ageOf } from './age.ts'
-import { isConditionTrue } from './cells.ts'
+import { isConditionTrue } from '../conditions.ts'
 import { ageColumn, column, nameColumn, none, textOr, wide } from './column.ts'
 
 // As kubernetes pkg/printers/internalversion/printers.go shows a pod.

@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../json.ts'
 import { printed, textAt, valueAt } from '../json-at.ts'
 import { humanDuration } from './age.ts'
-import { isConditionTrue, labels, labelSelector, ofContainers } from './cells.ts'
+import { isConditionTrue } from '../conditions.ts'
+import { labels, labelSelector, ofContainers } from './cells.ts'
 import {
   ageColumn,
   column,
