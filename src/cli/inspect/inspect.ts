@@ -5,23 +5,18 @@ import { defaultRootDir } from '../../config/root-dir.ts'
 import { option } from '../../config/option.ts'
 import { didYouMean } from '../../config/suggestion.ts'
 import { messageOf, strayWords } from '../../config/settings.ts'
-import { address, boolean, oneOf, optional, port, text } from '../../config/value.ts'
+import { address, boolean, optional, port, text } from '../../config/value.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from '../command.ts'
 import { readFlags } from '../command-flags.ts'
 import { wrapped } from '../wrapped.ts'
 import { hubItems, hubReport, opsRequest } from './hub-reports.ts'
 import type { Inspected, Inspection } from './inspection.ts'
-import { printed } from './printed.ts'
+import { outputFlag, printed } from './printed.ts'
 import { inspections } from './table.ts'
 
 /** The flags of every sub-command. */
 const familyFlags = {
-  output: option({
-    type: oneOf(['table', 'json', 'yaml']),
-    default: 'table',
-    help: 'For people or for programs.',
-    short: 'o',
-  }),
+  output: outputFlag,
   watch: option({
     type: boolean,
     default: false,

@@ -1,7 +1,16 @@
 import { stringify } from 'yaml'
+import { option } from '../../config/option.ts'
+import { oneOf } from '../../config/value.ts'
 
 /** How a report is printed. */
 export type OutputFormat = 'table' | 'json' | 'yaml'
+
+export const outputFlag = option({
+  type: oneOf(['table', 'json', 'yaml']),
+  default: 'table',
+  help: 'For people or for programs.',
+  short: 'o',
+})
 
 /** A report in a format; `table` makes the one for people. */
 export function printed(report: unknown, format: OutputFormat, table: () => string): string {

@@ -35,10 +35,12 @@ export function fleetTable(states: readonly NodeState[], withHead: boolean): str
     state.failing.join('; ') || '-',
   ])
   const head = ['NAME', 'ONLINE', 'AGE', 'VERSION', 'OFFLINE-READY', 'FAILING']
-  const table = aligned(head, rows)
-  // A program counts lines.
-  return withHead ? paragraphs(table, summaryOf(states)) : table.slice(table.indexOf('\n') + 1)
+  return withSummary(aligned(head, rows), states, withHead)
 }
+
+/** Without its head a table has no summary either: a program counts lines. */
+const withSummary = (table: string, of: readonly NodeState[], withHead: boolean): string =>
+  withHead ? paragraphs(table, summaryOf(of)) : table.slice(table.indexOf('\n') + 1)
 
 function summaryOf(states: readonly NodeState[]): string {
   const count = (is: (state: NodeState) => boolean): number => states.filter(is).length
@@ -65,8 +67,8 @@ export function statusTable(states: readonly NodeState[], withHead: boolean): st
       String(of.filter(({ offlineReady }) => offlineReady === true).length),
       String(of.filter(isWrong).length),
     ])
-  const table = aligned(['VERSION', 'NODES', 'ONLINE', 'OFFLINE-READY', 'WRONG'], rows)
-  return withHead ? paragraphs(table, summaryOf(states)) : table.slice(table.indexOf('\n') + 1)
+  const head = ['VERSION', 'NODES', 'ONLINE', 'OFFLINE-READY', 'WRONG']
+  return withSummary(aligned(head, rows), states, withHead)
 }
 
 /** Of one node, all that is known. */

@@ -4,23 +4,18 @@ import type { ApiServer } from '../../cluster/api/api-server.ts'
 import { option, type ValuesOf } from '../../config/option.ts'
 import { didYouMean } from '../../config/suggestion.ts'
 import { messageOf } from '../../config/settings.ts'
-import { boolean, objectName, oneOf, optional, text } from '../../config/value.ts'
+import { boolean, objectName, optional, text } from '../../config/value.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from '../command.ts'
 import { readFlags } from '../command-flags.ts'
 import { helpOf } from '../help.ts'
-import { printed } from '../inspect/printed.ts'
+import { outputFlag, printed } from '../inspect/printed.ts'
 import { withApi } from '../with-api.ts'
 import { fleetOf, fleetTable, nodeText, statusTable } from './fleet.ts'
 import { isWrong, stateOf, type NodeState } from './node-state.ts'
 import { questionOf, atNode, known, knownText } from './why.ts'
 
 const commonFlags = {
-  output: option({
-    type: oneOf(['table', 'json', 'yaml']),
-    default: 'table',
-    help: 'For people or for programs.',
-    short: 'o',
-  }),
+  output: outputFlag,
   kubeconfig: option({
     type: optional(text('FILE')),
     default: undefined,
