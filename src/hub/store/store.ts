@@ -9,8 +9,7 @@ import type { Identity } from '../../api/request/identity.ts'
 /**
  * A part of the store: what one identity may read in one representation. Of most resources the
  * store keeps one copy for all, and shows each identity what an API server has given it (`put`,
- * `replace`).
- * Nothing is converted, but for a person who is root at the node (`Reach`).
+ * `replace`). Nothing is converted, but for a person who is root at the node (`Reach`).
  */
 export interface Partition {
   readonly identity: Identity
