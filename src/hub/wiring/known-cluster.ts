@@ -39,11 +39,6 @@ interface ClusterState {
   readonly version: string
 }
 
-interface Comparison {
-  readonly newest: ResourceVersion | undefined
-  readonly others: () => boolean
-}
-
 /**
  * The cluster whose answers the store holds. Another one may be behind the same address and CA: it
  * was built anew, or the node has joined another. Its API servers would be given the first one's
@@ -55,6 +50,7 @@ export class KnownCluster {
   readonly #log: Logger
   readonly #store = Promise.withResolvers<Store>()
   #onDropped: () => void = () => undefined
+  #isPresent: (origin: string) => boolean = () => true
   /** The API servers that were compared since the hub came online. */
   readonly #compared = new Set<string>()
 
@@ -89,7 +85,7 @@ export class KnownCluster {
    * last probe of one that was removed may end late.
    */
   comparing(probe: Probe, isPresent: (origin: string) => boolean): Probe {
-    const others = (): boolean => [...this.#compared].some(isPresent)
+    this.#isPresent = isPresent
     return async (origin, withinMs) => {
       try {
         await probe(origin, withinMs)
@@ -98,15 +94,14 @@ export class KnownCluster {
         this.#compared.delete(origin)
         // One that is not ready answers requests all the same.
         if (cause instanceof NotReady && !(cause instanceof ProbeRefused))
-          await this.#compare(origin, withinMs, others)
+          await this.#compare(origin, withinMs)
         throw cause
       }
-      await this.#compare(origin, withinMs, others)
+      await this.#compare(origin, withinMs)
     }
   }
 
-  /** `others`: whether there are API servers that were compared. */
-  async #compare(origin: string, withinMs: number, others: () => boolean): Promise<void> {
+  async #compare(origin: string, withinMs: number): Promise<void> {
     this.#answered.resolve()
     const store = await this.#store.promise
     if (this.#compared.has(origin)) return
@@ -115,7 +110,7 @@ export class KnownCluster {
     const state = await this.#stateAt(origin, withinMs)
     if (state === undefined) return
     // One after the other: the second would drop what came after the first.
-    const turn = this.#turn.then(() => this.#take(state, origin, store, { newest, others }))
+    const turn = this.#turn.then(() => this.#take(state, origin, store, newest))
     this.#turn = turn.catch(() => undefined)
     await turn
   }
@@ -125,11 +120,11 @@ export class KnownCluster {
     { uid, version }: ClusterState,
     origin: string,
     store: Store,
-    { newest, others }: Comparison,
+    newest: ResourceVersion | undefined,
   ): Promise<void> {
     const known = store.document(key)
     const isOther = uid !== '' && known && Buffer.from(known.body).toString() !== uid
-    if (isOther && others())
+    if (isOther && [...this.#compared].some(this.#isPresent))
       throw new OtherCluster(`${origin} is of another cluster than the other API servers`)
     // Once all was dropped for that, what came since is of the restored one.
     const isRestored =
