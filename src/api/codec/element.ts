@@ -50,6 +50,8 @@ export interface Cursor extends Element {
    * fields that the schema lacks. Throws a `ValueTooLarge` for more than a megabyte.
    */
   json(path: Path): Json | undefined
+  /** Differs where the value at a path does, without decoding it; '' if there is none. */
+  digest(path: Path): string
 }
 
 /**

@@ -7,14 +7,14 @@ import {
   type PodDependencies,
   type ResolvedReference,
 } from './pod-dependencies.ts'
-import type { PodReferencesByVersion } from './pod-references.ts'
+import type { KnownPodReferences } from './pod-references.ts'
 
 /** The records of a node's pods, and of the objects that these refer to. */
 export interface NodeRecords {
   readonly nodeName: string
   readonly cache: KubeletCache
   /** The references of the pods, parsed once for all walks. */
-  readonly references: PodReferencesByVersion
+  readonly references: KnownPodReferences
 }
 
 /** What to make of a pod that starts again with the node. */

@@ -85,14 +85,20 @@ export function startsAtBoot(pod: Cursor): boolean {
   return !hasEnded && pod.value(['metadata', 'deletionTimestamp']) === undefined
 }
 
+const specPath: Path = ['spec']
+const claimsPath: Path = ['status', 'resourceClaimStatuses']
+const extendedClaimPath: Path = ['status', 'extendedResourceClaimStatus']
+
+/** All that the references of one pod depend on. */
+export const referenceSources: readonly Path[] = [specPath, claimsPath, extendedClaimPath]
+
 /**
  * All objects that a pod refers to by name, each once, without the claims' volumes and their
- * references; none for a mirror pod, whose kubelet runs it from a file. Decodes the whole spec at
+ * references. Decodes the whole spec at
  * once: reads by path would scan all of it for each variable. Throws a `MalformedBody`.
  */
 export function referencesOf(pod: Cursor): PodReferences {
-  if (isMirrorPod(pod)) return new ReferenceCollector(pod, '').all()
-  const spec = decoded(pod, ['spec'])
+  const spec = decoded(pod, specPath)
   const found = new ReferenceCollector(pod, textAt(spec, 'serviceAccountName'))
   for (const list of containerLists) {
     for (const container of listAt(spec, list)) found.environment(container)
@@ -103,11 +109,11 @@ export function referencesOf(pod: Cursor): PodReferences {
     // still use the image.
     found.watched(resources.secrets, textAt(secret, 'name'), 'optional')
   }
-  const made = decoded(pod, ['status', 'resourceClaimStatuses'])
+  const made = decoded(pod, claimsPath)
   for (const claim of listAt(spec, 'resourceClaims')) found.resourceClaim(claim, made)
   // Made by the scheduler for devices that the containers request as extended resources.
-  const extended = ['status', 'extendedResourceClaimStatus', 'resourceClaimName']
-  found.named(resources.resourceClaims, stringAt(pod, extended), 'required')
+  const extended = stringAt(pod, [...extendedClaimPath, 'resourceClaimName'])
+  found.named(resources.resourceClaims, extended, 'required')
   const runtimeClass = textAt(spec, 'runtimeClassName')
   if (runtimeClass !== '') {
     found.add({

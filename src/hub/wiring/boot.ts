@@ -13,7 +13,7 @@ import {
 } from '../boot/condition.ts'
 import { kubeletCache, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { onSiteDocuments } from '../boot/on-site-documents.ts'
-import type { PodReferencesByVersion } from '../boot/pod-references.ts'
+import type { KnownPodReferences } from '../boot/pod-references.ts'
 import { RecordedSchemas } from '../boot/recorded-schemas.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
 import type { RefusedRead } from '../boot/refused-reads.ts'
@@ -37,7 +37,7 @@ interface BootDependencies {
   readonly schemas: RecordedSchemas
   readonly live: () => LiveConfig
   readonly store: ObjectStore
-  readonly references: PodReferencesByVersion
+  readonly references: KnownPodReferences
   /** The reads that recorded components are refused at present. */
   readonly refused: () => readonly RefusedRead[]
   /** The readiness checks that fail at present, each with its fault. */

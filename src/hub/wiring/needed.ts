@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { elapsed } from '../../base/clock.ts'
 import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
 import { nodeDependencies } from '../boot/node-dependencies.ts'
-import type { PodReferencesByVersion } from '../boot/pod-references.ts'
+import type { KnownPodReferences } from '../boot/pod-references.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import type { NamedObject, FindReferencedObjects } from '../store/named-object.ts'
@@ -14,7 +14,7 @@ const neededMs = 1000
 /** The objects that the node's pods refer to: eviction spares these. */
 export function neededBy(
   nodeName: string,
-  references: PodReferencesByVersion,
+  references: KnownPodReferences,
   log: Logger,
 ): FindReferencedObjects {
   let last:

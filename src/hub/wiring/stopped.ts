@@ -11,7 +11,7 @@ import { objectRepresentation } from '../../api/request/representation.ts'
 import { readCredentials } from '../../config/credentials.ts'
 import { obtainedFiles } from '../../config/root-dir.ts'
 import { kubeletCache } from '../boot/kubelet-cache.ts'
-import { PodReferencesByVersion } from '../boot/pod-references.ts'
+import { KnownPodReferences } from '../boot/pod-references.ts'
 import { bootVerdict, type BootVerdict } from '../boot/verdict.ts'
 import { StatusOverlays } from '../answers/status-overlays.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
@@ -133,7 +133,7 @@ async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise
     nodeName,
     cache: kubeletCache(store, nodeName),
     now: now(),
-    references: new PodReferencesByVersion(),
+    references: new KnownPodReferences(),
     lastRefresh: () => undefined,
     // No API server is reachable from here.
     oldBefore: 0,

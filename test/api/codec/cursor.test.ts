@@ -247,6 +247,11 @@ void t.test('all values at a path match JSON in both encodings', async (t) => {
     ]
     for (const [path, expected] of cases)
       t.match(cursor.json(path), expected, `${encoding} ${path.join('.')}`)
+    const renamed = { ...object, metadata: { name: 'b', labels: { app: 'db' } } }
+    const other = cursorOf(encoding, gvk, encoded(encoding, gvk, renamed))
+    t.equal(cursor.digest(['spec']), other.digest(['spec']))
+    t.not(cursor.digest(['metadata', 'labels']), other.digest(['metadata', 'labels']))
+    t.equal(cursor.digest(['spec', 'volumes']), '')
     t.equal(cursor.has(['metadata', 'labels']), true, 'a map')
     t.equal(cursor.has(['metadata', 'annotations']), false)
     t.equal(cursor.value(['metadata', 'labels']), undefined)

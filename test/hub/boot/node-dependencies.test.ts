@@ -1,7 +1,7 @@
 import t from 'tap'
 import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
 import { nodeDependencies } from '../../../src/hub/boot/node-dependencies.ts'
-import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
+import { KnownPodReferences } from '../../../src/hub/boot/pod-references.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { StoreFailure } from '../../../src/hub/store/store.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
@@ -17,7 +17,7 @@ const podWith = (name: string, volume: JsonObject, status: JsonObject = {}): Jso
 const tls = { secret: { secretName: 'tls' } }
 
 const dependencies = (cache: FakeKubeletCache): ReturnType<typeof nodeDependencies> =>
-  nodeDependencies({ nodeName, cache, references: new PodReferencesByVersion() })
+  nodeDependencies({ nodeName, cache, references: new KnownPodReferences() })
 
 const secretsIn = (known: FakeKubeletCache): readonly string[] | undefined =>
   dependencies(known)

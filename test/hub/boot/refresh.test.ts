@@ -3,7 +3,7 @@ import { mock } from 'node:test'
 import { now, turn } from '../../../src/base/clock.ts'
 import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
 import { attachmentName } from '../../../src/hub/boot/pod-dependencies.ts'
-import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
+import { KnownPodReferences } from '../../../src/hub/boot/pod-references.ts'
 import {
   Refresher,
   type DocumentRequest,
@@ -63,7 +63,7 @@ class World implements Disposable {
         return this.known
       },
       documents: () => this.documents,
-      references: new PodReferencesByVersion(),
+      references: new KnownPodReferences(),
       podsVersion: () => this.podsVersion,
       request: (question) => this.#ask(question),
       online: () => this.online,

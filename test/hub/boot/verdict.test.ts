@@ -3,7 +3,7 @@ import { turn } from '../../../src/base/clock.ts'
 import { podsOf, type CollectionQuery } from '../../../src/hub/boot/kubelet-cache.ts'
 import { attachmentName } from '../../../src/hub/boot/pod-dependencies.ts'
 import type { RefreshResult, BootVerdict, VerdictInputs } from '../../../src/hub/boot/verdict.ts'
-import { PodReferencesByVersion } from '../../../src/hub/boot/pod-references.ts'
+import { KnownPodReferences } from '../../../src/hub/boot/pod-references.ts'
 import { bootVerdict } from '../../../src/hub/boot/verdict.ts'
 import * as resources from '../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../src/api/kube/gvk.ts'
@@ -47,7 +47,7 @@ async function judge(
   cache: FakeKubeletCache,
   facts: Partial<VerdictInputs> = {},
 ): Promise<BootVerdict> {
-  const references = new PodReferencesByVersion()
+  const references = new KnownPodReferences()
   const inputs = {
     nodeName,
     cache,

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { asBuffer } from '../../../base/bytes.ts'
 import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
 import type { Json } from '../../kube/json.ts'
@@ -67,6 +68,12 @@ export class JsonCursor implements Cursor {
     } catch (cause) {
       throw new MalformedBody('a value that is no JSON', { cause })
     }
+  }
+
+  digest(path: Path): string {
+    const at = this.#locate(path)
+    if (at < 0) return ''
+    return hash('sha256', this.#bytes.subarray(at, valueEnd(this.#bytes, at)), 'base64')
   }
 
   #locate([first, ...rest]: Path): number {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { asBuffer } from '../../../base/bytes.ts'
 import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
 import type { Json } from '../../kube/json.ts'
@@ -72,6 +73,13 @@ export class ProtobufCursor implements Cursor {
   json(path: Path): Json | undefined {
     if (isLeftOut(this.#gvk, path[0])) return undefined
     return decodedAt(knownSchema(this.#gvk), this.#top, path)
+  }
+
+  digest(path: Path): string {
+    const pieces = this.#find(path)?.pieces ?? []
+    return pieces
+      .map(({ bytes, start, end }) => hash('sha256', bytes.subarray(start, end), 'base64'))
+      .join(' ')
   }
 
   #find(path: Path): FieldAtPath | undefined {

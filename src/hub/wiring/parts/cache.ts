@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { Broadcast } from '../../../base/broadcast.ts'
 import type { LiveConfig, StartConfig } from '../../../config/hub-config.ts'
 import type { HubMetrics } from '../../../metrics/metrics.ts'
-import { PodReferencesByVersion } from '../../boot/pod-references.ts'
+import { KnownPodReferences } from '../../boot/pod-references.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
 import { checkFormer } from '../former-store.ts'
 import type { Health } from '../health.ts'
@@ -24,7 +24,7 @@ export interface CacheParts extends AsyncDisposable {
   /** Announced after each commit. */
   readonly committed: Broadcast
   /** What the node's pods refer to, which is never evicted. */
-  readonly references: PodReferencesByVersion
+  readonly references: KnownPodReferences
 }
 
 /** Rejects where the store cannot be opened, or one of a former release would be lost offline. */
@@ -35,7 +35,7 @@ export async function openCache(
 ): Promise<CacheParts> {
   await using parts = new AsyncDisposableStack()
   const committed = new Broadcast()
-  const references = new PodReferencesByVersion()
+  const references = new KnownPodReferences()
   const needed = neededBy(config.nodeName, references, log)
   const setFormerAside = await checkFormer(config.cachePath, { cluster, cloud, log })
   const store = parts.use(
