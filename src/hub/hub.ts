@@ -1,3 +1,4 @@
+import { OpenList } from '../base/open-list.ts'
 import type { Logger } from 'pino'
 import { now } from '../base/clock.ts'
 import { makeSyncedFolder } from '../base/folder.ts'
@@ -102,7 +103,7 @@ export async function startHub(
   const health = new Health()
   const answers = parts.use(new AnswerLog(log))
   const [counts, requests] = [new AnswerCounts(), new RecentRequests()]
-  const [hour, open] = [new LastHour(), new Set<OpenRequest>()]
+  const [hour, open] = [new LastHour(), new OpenList<OpenRequest>()]
   const seats = new PriorityShares(() => live().maxRequestsInFlight)
   const refused = new RefusedReads()
   const tracer = parts.use(await tracerOf(config, metrics, log))

@@ -1,3 +1,4 @@
+import { OpenList } from '../../src/base/open-list.ts'
 import { RecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { NodeEvents } from '../../src/hub/answers/node-events.ts'
 import { StatusOverlays } from '../../src/hub/answers/status-overlays.ts'
@@ -195,7 +196,7 @@ export async function startHubParts(
     dispatch,
     onUnexpected: () => undefined,
     onAnswer: () => undefined,
-    open: new Set(),
+    open: new OpenList(),
     refused: new RefusedReads(),
     tracer: undefined,
   })

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server as HttpServer, ServerResponse } from 'node
 import { Server, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
+import { OpenList } from '../../base/open-list.ts'
 
 /**
  * The HTTP/1.1 connections of a server, so that it can stop without failing a request. Node's own
@@ -10,7 +11,7 @@ import { Server as TlsServer } from 'node:tls'
  */
 export class HttpConnections {
   /** The answers in flight on each connection; `undefined` before its first request. */
-  readonly #open = new Map<Duplex, Set<ServerResponse> | undefined>()
+  readonly #open = new Map<Duplex, OpenList<ServerResponse> | undefined>()
   /** Connections that close after their answers in flight. */
   readonly #ending = new WeakSet<Duplex>()
   #draining = false
@@ -28,7 +29,7 @@ export class HttpConnections {
 
   #onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
     const known = this.#open.get(socket)
-    const underWay = known ?? new Set()
+    const underWay = known ?? new OpenList<ServerResponse>()
     if (!known) this.#open.set(socket, underWay)
     underWay.add(response)
     if (this.#draining) this.#ending.add(socket)
@@ -40,7 +41,7 @@ export class HttpConnections {
     })
   }
 
-  #end(socket: Duplex, underWay: ReadonlySet<ServerResponse> = new Set()): void {
+  #end(socket: Duplex, underWay = new OpenList<ServerResponse>()): void {
     this.#ending.add(socket)
     if (underWay.size === 0) (socket as Socket).destroySoon()
     for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { OpenList } from '../../base/open-list.ts'
 
 /** A request without a complete answer. */
 export interface PendingRequest {
@@ -14,16 +15,16 @@ export interface PendingRequest {
  */
 export const closingConnections = new WeakSet<Duplex>()
 
-const connections = new WeakMap<Duplex, Set<PendingRequest>>()
+const connections = new WeakMap<Duplex, OpenList<PendingRequest>>()
 
 /**
  * The requests in flight on one connection: several where a client pipelines, which are answered in
  * order.
  */
-export function pendingRequestsOn(socket: Duplex): Set<PendingRequest> {
+export function pendingRequestsOn(socket: Duplex): OpenList<PendingRequest> {
   const known = connections.get(socket)
   if (known) return known
-  const none = new Set<PendingRequest>()
+  const none = new OpenList<PendingRequest>()
   connections.set(socket, none)
   return none
 }

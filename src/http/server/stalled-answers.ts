@@ -1,5 +1,6 @@
 import { elapsed, every } from '../../base/clock.ts'
 import type { RequestActivity } from './connection-limit.ts'
+import { OpenList } from '../../base/open-list.ts'
 import { limits } from './limits.ts'
 
 /** The slowest client that counts as reading, in bytes per second: clients are on this host. */
@@ -31,7 +32,7 @@ export interface TrackedAnswer {
  */
 export class StalledAnswers implements Disposable {
   readonly #unprovenMs: number
-  readonly #open = new Set<TrackedAnswer>()
+  readonly #open = new OpenList<TrackedAnswer>()
   readonly #timer: Disposable
 
   constructor(unprovenMs: number) {

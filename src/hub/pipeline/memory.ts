@@ -1,5 +1,6 @@
 import { onAbort } from '../../base/abort.ts'
 import { elapsed } from '../../base/clock.ts'
+import { OpenList } from '../../base/open-list.ts'
 import type { Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
 import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { StatusError, timeout, tooManyRequests } from '../../api/kube/status.ts'
@@ -34,9 +35,13 @@ export const alwaysServed = 4
 const sampleMs = 250
 
 interface Holder {
+  /** Of its request. */
+  readonly id: string
   readonly termination: Termination
   readonly bytes: Share
   readonly seat: Share
+  /** What comes for it later is not counted. */
+  isHeld: boolean
 }
 
 const tooLittle = tooManyRequests('the hub is short of memory, please try again later', 1)
@@ -58,7 +63,7 @@ export class MemoryBudget {
   readonly #limit: number
   readonly #onShed: OnShed
   readonly #size: () => number
-  readonly #holders = new Map<string, Holder>()
+  readonly #holders = new OpenList<Holder>()
   readonly #bytes: PriorityShares
   readonly #alwaysServed = new PriorityShares(() => alwaysServed)
   #sampled = { at: Number.NEGATIVE_INFINITY, isLarge: false }
@@ -88,16 +93,18 @@ export class MemoryBudget {
         throw new StatusError(tooLittle)
       }
       const holder: Holder = {
+        id,
         termination: new Termination(exchange),
         bytes: new Share(this.#bytes, exchange),
         seat: new Share(this.#alwaysServed, exchange),
+        isHeld: true,
       }
-      this.#holders.set(id, holder)
+      this.#holders.add(holder)
       holder.bytes.add(bytes)
       holder.seat.add(1)
-      onAbort(signal, () => this.#release(id))
+      onAbort(signal, () => this.#release(holder))
       // Counts the bytes of an answer as they arrive.
-      return holder.termination.serve(next, { onReceived: (bytes) => this.#add(id, bytes) })
+      return holder.termination.serve(next, { onReceived: (bytes) => this.#add(holder, bytes) })
     }
 
   #hasRoom(level: PriorityLevel, bytes: number): boolean {
@@ -112,17 +119,18 @@ export class MemoryBudget {
     return this.#sampled.isLarge
   }
 
-  #release(id: string): void {
-    const holder = this.#holders.get(id)
-    holder?.bytes.release()
-    holder?.seat.release()
-    this.#holders.delete(id)
+  #release(holder: Holder): void {
+    if (!holder.isHeld) return
+    holder.isHeld = false
+    this.#holders.delete(holder)
+    holder.bytes.release()
+    holder.seat.release()
   }
 
   /** Adds to the bytes that a request holds; a negative number subtracts. */
-  #add(id: string, bytes: number): void {
+  #add(holder: Holder, bytes: number): void {
     // More may leave than arrived: filters add bytes, and the cache answers as well.
-    this.#holders.get(id)?.bytes.add(bytes)
+    if (holder.isHeld) holder.bytes.add(bytes)
     if (bytes <= 0) return
     for (;;) {
       const level = this.#bytes.overfull
@@ -134,13 +142,12 @@ export class MemoryBudget {
   #endOne(level: PriorityLevel): boolean {
     const upTo = priorityLevels.indexOf(level)
     const [first] = [...this.#holders]
-      .filter(([, { bytes }]) => bytes.amount > 0 && priorityLevels.indexOf(bytes.level) <= upTo)
-      .toSorted(([, one], [, other]) => byTerminationOrder(one, other))
+      .filter(({ bytes }) => bytes.amount > 0 && priorityLevels.indexOf(bytes.level) <= upTo)
+      .toSorted(byTerminationOrder)
     if (!first) return false
-    const [id, { termination, bytes }] = first
-    this.#onShed('memory', bytes.level)
-    this.#release(id)
-    termination.end(tooLittle, unknownFate)
+    this.#onShed('memory', first.bytes.level)
+    this.#release(first)
+    first.termination.end(tooLittle, unknownFate)
     return true
   }
 
@@ -149,9 +156,12 @@ export class MemoryBudget {
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     (exchange) =>
       next(exchange).then((reply) => {
-        const { id } = exchange
-        if (reply.kind !== 'bytes' || !this.#holders.has(id)) return reply
-        return { ...reply, source: metered(reply.source, (bytes) => this.#add(id, -bytes)) }
+        const holder =
+          reply.kind === 'bytes'
+            ? this.#holders.findLast(({ id }) => id === exchange.id)
+            : undefined
+        if (reply.kind !== 'bytes' || !holder) return reply
+        return { ...reply, source: metered(reply.source, (bytes) => this.#add(holder, -bytes)) }
       })
 }
 

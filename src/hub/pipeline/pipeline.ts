@@ -1,3 +1,4 @@
+import type { OpenList } from '../../base/open-list.ts'
 import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import { stack } from '../../http/exchange/stack.ts'
 import type { AuthenticationRules } from '../identity/caller.ts'
@@ -42,7 +43,7 @@ interface PipelineParts {
   readonly dispatch: DispatchParts
   readonly onUnexpected: OnUnexpected
   readonly onAnswer: OnAnswer
-  readonly open: Set<OpenRequest>
+  readonly open: OpenList<OpenRequest>
   readonly refused: RefusedReads
   /** Absent: no traces are recorded. */
   readonly tracer: Tracer | undefined

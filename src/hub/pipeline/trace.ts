@@ -1,3 +1,4 @@
+import type { OpenList } from '../../base/open-list.ts'
 import { onAbort } from '../../base/abort.ts'
 import { elapsed, now } from '../../base/clock.ts'
 import type {
@@ -58,7 +59,7 @@ export type OnAnswer = (line: AnswerLine, detail: AnswerDetail) => void
 
 interface TraceParts {
   readonly metrics: HubMetrics
-  readonly open: Set<OpenRequest>
+  readonly open: OpenList<OpenRequest>
   readonly refused: Pick<RefusedReads, 'answered'>
   /** Absent: no traces are recorded. */
   readonly tracer: Tracer | undefined

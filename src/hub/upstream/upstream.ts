@@ -1,4 +1,5 @@
 import { after, afterAwake, elapsed, jitter, now, turn } from '../../base/clock.ts'
+import { OpenList } from '../../base/open-list.ts'
 import type { LoadBalancedHost, Availability } from './balance.ts'
 import { NotReady, ProbeTimeout, ProbeRefused, type Probe } from './probe.ts'
 import { OutlierDetector, type OutlierRules } from './outlier-detection.ts'
@@ -104,7 +105,7 @@ export class Upstream implements LoadBalancedHost {
   #readyAt = -Infinity
   /** How long the last answered probe took. */
   #lastProbeMs = 0
-  readonly #unresponsiveListeners = new Set<() => void>()
+  readonly #unresponsiveListeners = new OpenList<() => void>()
   #lastError: Error | undefined
   #failures: readonly ProbeFailure[] = []
   #refusedBy: CredentialUse | undefined

@@ -1,3 +1,4 @@
+import type { OpenList } from '../../base/open-list.ts'
 import { now } from '../../base/clock.ts'
 import type { Logger } from 'pino'
 import type { Cachers } from '../cache/cacher/cachers.ts'
@@ -234,7 +235,7 @@ interface ClientPathParts {
   readonly metrics: HubMetrics
   readonly log: Logger
   readonly onAnswer: OnAnswer
-  readonly open: Set<OpenRequest>
+  readonly open: OpenList<OpenRequest>
   readonly seats: PriorityShares
   readonly refused: RefusedReads
   readonly tracer: Tracer | undefined

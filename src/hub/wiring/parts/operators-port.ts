@@ -42,7 +42,7 @@ interface Dependencies {
   readonly counts: AnswerCounts
   readonly requests: RecentRequests
   readonly hour: LastHour
-  readonly open: ReadonlySet<OpenRequest>
+  readonly open: Iterable<OpenRequest>
   readonly checks: readonly ReadinessCheck[]
   readonly verboseLines: () => readonly string[]
   readonly settings: (() => SettingsReport) | undefined

@@ -44,7 +44,7 @@ interface StatusParts {
   readonly cachers: () => readonly Cacher[]
   readonly answers: AnswerCounts
   readonly hour: LastHour
-  readonly open: ReadonlySet<OpenRequest>
+  readonly open: Iterable<OpenRequest>
   readonly boot: { readonly lastVerdict: BootVerdict | undefined }
   readonly hostNetwork: { report(): Promise<HostNetworkReport> }
   readonly filters: Pick<EnabledFilters, 'statuses'>
