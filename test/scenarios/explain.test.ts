@@ -52,7 +52,7 @@ void t.test(
     t.match(await why(hub, aPod), /^source=cache; reason="no API server is healthy"; age=\d+$/)
     t.match(
       await why(hub, aPod, 'kubectl', { headers: { Accept: tableAccept } }),
-      /^source=cache; reason="no API server is healthy: the Table is made from what .* have read"; age=/,
+      /^source=cache; reason="no API server is healthy: components of this node have read it"; age=/,
     )
     t.match(
       await why(hub, `${allPods}&resourceVersion=999999`),

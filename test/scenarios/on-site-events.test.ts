@@ -162,37 +162,23 @@ for (const encoding of ['json', 'protobuf'] as const) {
   )
 }
 
-for (const [form, accept] of [
-  ['a Table', tableAccept],
-  ['objects', 'application/json'],
-] as const) {
-  void t.test(
-    `Events that were sent and Events that were read form one list: ${form}`,
-    { skip },
-    async (t) => {
-      const { cloud, hub, kubectl: client } = await startOnline(t)
-      const kubectl = client.withOptions({ accept })
-      const kubelet = hub.as('kubelet')
-      for (const name of ['deleted', 'repeated', 'seen'])
-        t.equal((await write(kubelet, event(`${name}.1`, 'a'))).status, 201)
-      await cloud.as('kubectl').send(`${events}/deleted.1`, { method: 'DELETE' })
-      t.equal((await kubectl.get(events)).status, 200)
-      t.equal((await patched(kubelet, 'repeated.1', 2)).status, 200)
-      t.equal((await write(kubelet, event('sent.1', 'a'))).status, 201)
-      await goOffline(cloud, hub)
-      t.equal((await write(kubelet, event('written.1', 'a'))).status, 201)
+void t.test(
+  'Events that were sent and Events that were read form one list',
+  { skip },
+  async (t) => {
+    const { cloud, hub, kubectl } = await startOnline(t)
+    const kubelet = hub.as('kubelet')
+    for (const name of ['repeated', 'seen'])
+      t.equal((await write(kubelet, event(`${name}.1`, 'a'))).status, 201)
+    t.equal((await kubectl.get(events)).status, 200)
+    t.equal((await patched(kubelet, 'repeated.1', 2)).status, 200)
+    t.equal((await write(kubelet, event('sent.1', 'a'))).status, 201)
+    await goOffline(cloud, hub)
+    t.equal((await write(kubelet, event('written.1', 'a'))).status, 201)
 
-      const answer = await kubectl.get(events)
-      const body = objectOf(answer)
-      const rows = listAt(body, 'rows').map((row) => valueAt(row, 'object') ?? null)
-      const shown = form === 'a Table' ? rows : listAt(body, 'items')
-      t.strictSame(
-        shown.map((each) => textAt(each, 'metadata', 'name')),
-        ['repeated.1', 'seen.1', 'sent.1', 'written.1'],
-      )
-      t.match(warningOf(answer), /have read it; 1 written here, and not in the cluster"$/)
-      t.match(objectOf(await client.get(`${events}/repeated.1`)), { count: 2 })
-      if (form === 'objects') t.equal((await kubectl.get(`${events}/deleted.1`)).status, 404)
-    },
-  )
-}
+    const answer = await kubectl.get(events)
+    t.strictSame(namesIn(answer), ['repeated.1', 'seen.1', 'sent.1', 'written.1'])
+    t.match(warningOf(answer), /have read it; 1 written here, and not in the cluster"$/)
+    t.match(objectOf(await kubectl.get(`${events}/repeated.1`)), { count: 2 })
+  },
+)

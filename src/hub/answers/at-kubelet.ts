@@ -4,7 +4,7 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { kubeletSubresources, kubeletUrl } from './kubelet-url.ts'
 import { jsonOf, type OnSiteParts } from './on-site-reads.ts'
-import { mergedRecord } from './merged-records.ts'
+import { newestRecord } from './newest-records.ts'
 
 /** The kubelet of this node, through its own API. */
 export interface Kubelet {
@@ -37,7 +37,7 @@ export async function relayedToKubelet(
   if (reach === 'node') throw new StatusError(forbidden(needsCertificate))
   const { store, overlays, nodeName, kubelet } = parts
   const source = { store, overlays, reach: 'everyone' } as const
-  const record = mergedRecord({ gvr, namespace, name }, source)
+  const record = newestRecord({ gvr, namespace, name }, source)
   const pod = typeof record === 'object' ? jsonOf(record, source)?.json : undefined
   if (pod === undefined || textAt(pod, 'spec', 'nodeName') !== nodeName) {
     throw new StatusError(serviceUnavailable(notHere(`${namespace}/${name}`, nodeName)))

@@ -8,7 +8,7 @@ import type { GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import type { ObjectOfKind } from '../store/store.ts'
-import type { RecordQuery } from './merged-records.ts'
+import type { RecordQuery } from './newest-records.ts'
 
 /** Some hours of a node whose pods fail: a repetition replaces the event that it repeats. */
 export const maxEvents = 1_000

@@ -3,8 +3,7 @@ import { goJson } from '../../api/codec/json/write.ts'
 import { jsonOfObject } from '../../api/codec/members.ts'
 import { tableOfRow } from '../../api/codec/object.ts'
 import { apiVersionOf, qualifiedResource, type GVK, type GVR } from '../../api/kube/gvk.ts'
-import { parseJson, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { listAt, textAt } from '../../api/kube/json-at.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
 import { customResourceDefinitions } from '../../api/kube/resources.ts'
@@ -19,20 +18,16 @@ import { tableOptionsOf, type Representation } from '../../api/request/represent
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { because } from '../../http/exchange/explanation.ts'
 import type { Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
-import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
+import type { HeaderList } from '../../http/exchange/headers.ts'
+import type { ObjectOfKind, ObjectStore, StoredList } from '../store/store.ts'
 import { coveringCollection, storedList } from './covering-collection.ts'
-import { storedObject } from './offline-reads.ts'
 import { selectorsOf } from './keys.ts'
 import {
-  mergedRecord,
-  mergedRecords,
-  versionOf,
-  type KnownState,
-  type MergedRecord,
-  type MergedRecords,
-  type RecordQuery,
+  newestRecord,
+  newestRecords,
+  type NewestRecord,
   type RecordSource,
-} from './merged-records.ts'
+} from './newest-records.ts'
 import type { NodeEvent, NodeEvents } from './node-events.ts'
 import { listReply, objectReply } from './replies.ts'
 import {
@@ -40,8 +35,7 @@ import {
   refuseNewerGet,
   refuseOtherListVersion,
 } from './requested-version.ts'
-import { withOrigin } from './record-origin.ts'
-import { isForPerson } from './staleness.ts'
+import { isForPerson, withWarning } from './staleness.ts'
 import type { StatusOverlays } from './status-overlays.ts'
 
 /**
@@ -65,11 +59,10 @@ type Shown = RecordSource & Pick<OnSiteParts, 'overlays'>
 type ShownOnSite = Shown & Pick<OnSiteParts, 'events'>
 
 /**
- * Answers a read of a person who is root at the node and cannot reach the cloud. `exact` answers
- * from the records of the same caller. Where these have no answer in the caller's preferred
- * representation, or components of the node have recorded newer states since, the hub makes the
- * answer from the components' records, with a `Warning` that says so; where these have none either,
- * `exact` may answer in another representation.
+ * Answers a read of a person who is root at the node and cannot reach the cloud, from all copies of
+ * the resource, decoded: of each object the newest state. What the caller has read as a Table is
+ * such a copy where its columns are those made here. Where the copies have no answer, `exact`
+ * answers from what the same caller has read.
  */
 export async function readOnSite<R extends ListReply | ObjectReply>(
   exchange: Exchange,
@@ -78,297 +71,140 @@ export async function readOnSite<R extends ListReply | ObjectReply>(
   exact: (exchange: Exchange) => R,
 ): Promise<ListReply | ObjectReply> {
   const reach = isForPerson(exchange) ? await reachOf(exchange) : 'own'
-  if (reach === 'own') return exact(exchange)
-  const { representations } = exchange
-  const shown = { store, overlays, events, reach }
-  const since = info.verb === 'get' ? objectSince : listSince
-  let newer: Answer
-  try {
-    const preferred = { ...exchange, representations: representations.slice(0, 1) }
-    newer = await since(preferred, info, shown)
-    if (!newer) return exact(preferred)
-  } catch (error) {
-    if (!isMissing(error)) throw error
-  }
-  if (newer) return because(unlessAbsent(newer, info), 'components of this node have read it since')
-  const read = info.verb === 'get' ? recordedObject : recordedList
-  for (const representation of representations) {
-    if (!isMade(representation)) continue
-    const reply = await read(representation, info, shown)
-    if (reply) return because(unlessAbsent(reply, info), reasonOf(representation))
-  }
-  return exact(exchange)
+  const representation = exchange.representations.find(isMade)
+  if (reach === 'own' || !representation) return exact(exchange)
+  const parts = { store, overlays, events, reach }
+  const reply =
+    info.verb === 'get'
+      ? objectOnSite(representation, info, parts)
+      : await listOnSite(representation, info, parts, exchange)
+  if (reply === 'absent') throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
+  return reply ? because(reply, 'components of this node have read it') : exact(exchange)
 }
 
-/**
- * 'absent': the records show that there is no such object. `undefined`: they do not show whether
- * there is.
- */
-type Answer<R = ListReply | ObjectReply> = R | 'absent' | undefined
-
-function unlessAbsent<R>(reply: R | 'absent', { gvr, name = '' }: ResourceRequest): R {
-  if (reply === 'absent') throw new StatusError(notFound({ ...gvr, name }))
-  return reply
-}
-
-const reasonOf = ({ projection }: Representation): string =>
-  projection === 'table'
-    ? 'the Table is made from what components of this node have read'
-    : 'components of this node have read it'
-
-const queryOf = (info: ResourceRequest): RecordQuery => ({
-  gvr: info.gvr,
-  ...(info.namespace !== undefined && { namespace: info.namespace }),
-  ...selectorsOf(info),
-})
-
-/** Not recorded, or absent according to the caller's own records. */
-const isMissing = (error: unknown): boolean =>
-  error instanceof StatusError && (error.status.code === 503 || error.status.code === 404)
-
-/** The state of an object that components have recorded after the one that the caller has read. */
-async function objectSince(
-  exchange: Exchange,
-  info: ResourceRequest,
-  parts: ShownOnSite,
-): Promise<Answer<ObjectReply>> {
-  const { representation, stored } = storedObject(exchange, info, parts.store)
-  if (!isMade(representation)) return undefined
-  const { resourceVersion: version, bytes } = stored.object
-  const table = isTableOfPods(representation, info.gvr) ? jsonIn(bytes) : undefined
-  const [row] = listAt(table, 'rows')
-  const nodeName = nodeInRow(listAt(table, 'columnDefinitions'), row)
-  return recordedObject(representation, info, parts, { version, ...nodeName })
-}
-
-/**
- * The list that the caller has read, with the changes that components have recorded since. Where a
- * whole collection is newer, that collection; else without the objects that are deleted or not
- * selected any more, and with those that are newer or were added. Rows of a Table are put in only
- * under the columns that it has.
- */
-async function listSince(
-  exchange: Exchange,
-  info: ResourceRequest,
-  parts: ShownOnSite,
-): Promise<ListReply | undefined> {
-  const own = coveringCollection(exchange, info, parts.store)
-  if (!own || !isMade(own.representation)) return undefined
-  const { resourceVersion: version, representation } = own
-  const stored = storedList(own, parts.store)
-  if (!stored) return undefined
-  const { gvr } = info
-  const { gvk } = stored
-  const of = { identity: exchange.identity, gvr }
-  const shown = parts.overlays.showAll(of, representation, objectKind(gvk), stored)
-  const objects = [...shown.batches].flat()
-  const query = queryOf(info)
-  const nodeOf = isTableOfPods(representation, gvr) ? nodesIn(stored.extra) : () => ({})
-  const known = objects.map((each) => ({ ...nameOf(each), version, ...nodeOf(each) }))
-  const merged = await mergedRecords(
-    query,
-    parts,
-    newestOfEachName([...known, ...sentStates(query, parts)]),
-  )
-  if (!merged) return undefined
-  if (isNewer(merged.covering?.resourceVersion, version))
-    return recordedList(representation, info, parts, merged)
-  const form = formOf(representation, gvr, parts)
-  const events = eventsBeside(query, merged, parts).filter(
-    ({ sentAt, object }) => sentAt === undefined || isNewer(object.resourceVersion, version),
-  )
-  const isOfTheseColumns = stored.extra === form.extra
-  if (!isOfTheseColumns && events.length > 0)
-    return recordedList(representation, info, parts, merged)
-  const newer = isOfTheseColumns
-    ? merged.records.filter((record) => isNewer(record.resourceVersion, version))
-    : []
-  const { contradicted } = merged
-  const kept = objects.filter((each) => !contradicted.has(namespacedName(each)))
-  if (newer.length + events.length === 0 && kept.length === objects.length) return undefined
-  const options = listOptionsOf(info.query, false, true)
-  refuseVersionWithContinue(options)
-  refuseInvalidVersion(options.resourceVersion, version, 'list')
-  refuseOtherListVersion(options, version)
-  const added = [...batchesOf(withEvents(newer, events), form, parts)].flat()
-  const confirmedAt = leastOf([
-    stored.confirmedAt,
-    ...newer.map((each) => each.confirmedAt),
-    ...events.flatMap(({ sentAt }) => sentAt ?? []),
-  ])
-  const reply = listReply(representation, {
-    ...stored,
-    confirmedAt,
-    batches: [lastOfEachName([...kept, ...added].map((each) => [namespacedName(each), each]))],
-  })
-  const origin = { confirmedAt, written: writtenIn(events) }
-  return { ...reply, headers: withOrigin(reply.headers, origin) }
-}
-
-const leastOf = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.min(a, b))
-
-const nameOf = ({ namespace, name }: ApiObject): Pick<ApiObject, 'namespace' | 'name'> => ({
-  namespace,
-  name,
-})
-
-/** A Table of pods says in a column which node each is bound to. */
-const isTableOfPods = ({ projection }: Representation, gvr: GVR): boolean =>
-  projection === 'table' && qualifiedResource(gvr) === 'pods'
-
-function nodesIn(extra: string): (row: ApiObject) => Pick<KnownState, 'nodeName'> {
-  const columns = listAt(parseJson(`{${extra}}`), 'columnDefinitions')
-  return ({ bytes }) => nodeInRow(columns, jsonIn(bytes))
-}
-
-function nodeInRow(columns: readonly Json[], row: Json | undefined): Pick<KnownState, 'nodeName'> {
-  const at = columns.findIndex((column) => textAt(column, 'name') === 'Node')
-  const cell = listAt(row, 'cells')[at]
-  return typeof cell === 'string' && cell !== '<none>' ? { nodeName: cell } : {}
-}
-
-const jsonIn = (bytes: Uint8Array): Json | undefined => parseJson(Buffer.from(bytes).toString())
-
-type KnownObject = Pick<ApiObject, 'namespace' | 'name'> & KnownState
-
-/** The states of the events that API servers have accepted. */
-const sentStates = (query: RecordQuery, { events }: ShownOnSite): readonly KnownObject[] =>
-  events
-    .select(query)
-    .flatMap(({ sentAt, object }) =>
-      sentAt === undefined ? [] : [{ ...nameOf(object), version: object.resourceVersion }],
-    )
-
-function newestOfEachName(states: readonly KnownObject[]): ReadonlyMap<string, KnownObject> {
-  const newest = new Map<string, KnownObject>()
-  for (const each of states) {
-    const before = newest.get(namespacedName(each))
-    if (!before || isNewer(each.version, before.version)) newest.set(namespacedName(each), each)
-  }
-  return newest
-}
-
-/**
- * The node's own events that a list has besides the records: those written offline, and those sent
- * of which no later record is known.
- */
-function eventsBeside(
-  query: RecordQuery,
-  { records, contradicted }: MergedRecords,
-  { events }: ShownOnSite,
-): readonly NodeEvent[] {
-  const selected = events.select(query)
-  if (selected.length === 0) return selected
-  const recorded = new Map(records.map((each) => [namespacedName(each.key), each.resourceVersion]))
-  return selected.filter(({ sentAt, object }) => {
-    const name = namespacedName(object)
-    if (sentAt === undefined) return true
-    if (contradicted.has(name)) return false
-    return !recorded.has(name) || isNewer(object.resourceVersion, recorded.get(name))
-  })
-}
-
-const writtenIn = (events: readonly NodeEvent[]): number =>
-  events.filter(({ sentAt }) => sentAt === undefined).length
-
-/** Whether the hub makes answers in this representation from records of components. */
+/** Whether the hub makes answers in this representation. */
 const isMade = ({ encoding, projection }: Representation): boolean =>
   encoding === 'json' && projection !== 'metadata'
 
-/** With `known`, only a state that is newer than that one. */
-async function recordedObject(
+/** Whether an event was written offline, or after what is recorded of it. */
+const isShown = (
+  { sentAt, object }: NodeEvent,
+  recorded: { readonly resourceVersion: string } | undefined,
+): boolean =>
+  sentAt === undefined || !recorded || isNewer(object.resourceVersion, recorded.resourceVersion)
+
+function objectOnSite(
   representation: Representation,
   info: ResourceRequest,
   parts: ShownOnSite,
-  known?: KnownState,
-): Promise<Answer<ObjectReply>> {
+): ObjectReply | 'absent' | undefined {
   const { gvr, namespace = '', name = '' } = info
+  const record = newestRecord({ gvr, namespace, name }, parts)
+  const recorded = typeof record === 'object' ? record : undefined
   const event = parts.events.get(gvr, namespace, name)
-  const shownEvent = ({ sentAt = 0, ...written }: NodeEvent): ObjectReply => {
-    const single = formOf(representation, gvr, parts).single(shownObject('json', written))
-    const reply = objectReply(representation, single)
-    const origin = { confirmedAt: sentAt, written: sentAt ? 0 : 1 }
-    return { ...reply, headers: withOrigin(reply.headers, origin) }
-  }
-  if (event && event.sentAt === undefined) return shownEvent(event)
-  const sent = event && !isNewer(known?.version, event.object.resourceVersion) ? event : undefined
-  const since = sent ? { version: sent.object.resourceVersion } : known
-  const record = mergedRecord({ gvr, namespace, name }, parts, since)
-  if (record === 'absent') return record
-  if (since && !isNewer(record?.resourceVersion, since.version)) return sent && shownEvent(sent)
-  const shown = record && jsonOf(record, parts)
-  if (!shown) return undefined
-  const { confirmedVersion, confirmedAt } = record
-  refuseNewerGet(info, confirmedVersion)
-  const single = formOf(representation, gvr, parts).single(shown)
-  const reply = objectReply(representation, single)
-  return { ...reply, headers: withOrigin(reply.headers, { confirmedAt }) }
+  const isEvent = event !== undefined && isShown(event, recorded)
+  const object = isEvent ? shownObject('json', event) : recorded && jsonOf(recorded, parts)
+  if (!object) return record === 'absent' ? record : undefined
+  if (!isEvent && recorded) refuseNewerGet(info, recorded.confirmedVersion)
+  const reply = objectReply(representation, formOf(representation, gvr, parts).single(object))
+  const confirmedAt = isEvent ? event.sentAt : recorded?.confirmedAt
+  return { ...reply, headers: withOrigin(reply.headers, [{ confirmedAt }]) }
 }
 
-/** `found`: the merged records, where they have been read. */
-async function recordedList(
+/** One object of a list. */
+interface Entry {
+  readonly resourceVersion: string
+  /** Absent: written offline. */
+  readonly confirmedAt: number | undefined
+  readonly item: () => ApiObject | undefined
+}
+
+async function listOnSite(
   representation: Representation,
   info: ResourceRequest,
   parts: ShownOnSite,
-  found?: MergedRecords,
+  exchange: Exchange,
 ): Promise<ListReply | undefined> {
+  const { gvr, namespace } = info
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
-  const { gvr } = info
-  const query = queryOf(info)
-  const merged =
-    found ?? (await mergedRecords(query, parts, newestOfEachName(sentStates(query, parts))))
-  const events = merged ? eventsBeside(query, merged, parts) : []
-  const kind = merged && (events[0]?.gvk ?? kindOf(merged, parts.store))
+  const query = { gvr, ...(namespace !== undefined && { namespace }), ...selectorsOf(info) }
+  const newest = await newestRecords(query, parts)
+  if (!newest) return undefined
+  const { records, covering } = newest
+  const form = formOf(representation, gvr, parts)
+  const own = covering ? undefined : ownTable(exchange, info, representation, parts.store)
+  if (own && own.extra !== form.extra) return undefined
+  const entries = new Map<string, Entry>()
+  for (const row of [...(own?.batches ?? [])].flat())
+    entries.set(namespacedName(row), { ...row, confirmedAt: own?.confirmedAt, item: () => row })
+  const itemOf = (shown: ShownObject | undefined): ApiObject | undefined =>
+    shown && form.item(shown)
+  for (const each of records)
+    entries.set(namespacedName(each.key), { ...each, item: () => itemOf(jsonOf(each, parts)) })
+  const events = parts.events.select(query)
+  for (const each of events) {
+    const { object, sentAt: confirmedAt } = each
+    const name = namespacedName(object)
+    const { resourceVersion } = object
+    if (isShown(each, entries.get(name)))
+      entries.set(name, {
+        resourceVersion,
+        confirmedAt,
+        item: () => itemOf(shownObject('json', each)),
+      })
+  }
+  const whole = own ?? (covering && parts.store.list(covering.key))
+  const kind = (records[0] ?? events[0])?.gvk ?? (whole && objectKind(whole.gvk))
   // An empty list needs a collection that shows that there is no object.
   if (!kind) return undefined
-  const version = versionOf(merged)
-  refuseInvalidVersion(options.resourceVersion, version, 'list')
-  refuseOtherListVersion(options, version)
-  const form = formOf(representation, gvr, parts)
-  const confirmedAt = confirmedAtOf(merged, events, parts.store)
+  // Without a collection that holds all there may be more objects, and the parts have no version.
+  const resourceVersion = whole?.resourceVersion ?? ''
+  refuseInvalidVersion(options.resourceVersion, resourceVersion, 'list')
+  refuseOtherListVersion(options, resourceVersion)
+  const all = [...entries].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each)
   const reply = listReply(representation, {
     gvk: form.listKind(kind),
-    resourceVersion: version,
+    resourceVersion,
     extra: form.extra,
-    confirmedAt,
-    batches: batchesOf(withEvents(merged.records, events), form, parts),
+    confirmedAt: 0,
+    batches: batchesOf(all),
   })
-  const isPartial = !merged.covering
-  const origin = { confirmedAt, isPartial, written: writtenIn(events) }
-  return { ...reply, headers: withOrigin(reply.headers, origin) }
+  return { ...reply, headers: withOrigin(reply.headers, all, whole ?? 'part') }
 }
 
-/** The kind of the objects; `undefined` for none where no collection says that there are none. */
-function kindOf({ records, covering }: MergedRecords, store: ObjectStore): GVK | undefined {
-  const [first] = records
-  if (first) return first.gvk
-  const list = covering && store.list(covering.key)
-  return list && objectKind(list.gvk)
-}
-
-/** When the least recently confirmed part was confirmed; 0: not known. */
-function confirmedAtOf(
-  { records, covering }: MergedRecords,
-  events: readonly NodeEvent[],
+/** The list that the caller has read as a Table. */
+function ownTable(
+  exchange: Exchange,
+  info: ResourceRequest,
+  representation: Representation,
   store: ObjectStore,
-): number {
-  const all = [
-    ...records.map(({ confirmedAt }) => confirmedAt),
-    ...events.flatMap(({ sentAt }) => sentAt ?? []),
-  ]
-  return all.length > 0 ? leastOf(all) : ((covering && store.confirmedAt(covering.key)) ?? 0)
+): StoredList | undefined {
+  if (representation.projection !== 'table') return undefined
+  const source = coveringCollection({ ...exchange, representations: [representation] }, info, store)
+  return source && storedList(source, store)
 }
 
-/** An object in JSON with its kind, and facts of its record. */
-interface ShownObject {
-  readonly gvk: GVK
-  readonly object: ApiObject
-  readonly json: JsonObject
+/**
+ * Adds `Age` and the `Warning` that says where the answer comes from. `whole`: the list that shows
+ * that there are no more objects.
+ */
+function withOrigin(
+  headers: HeaderList,
+  shown: readonly Pick<Entry, 'confirmedAt'>[],
+  whole?: { readonly confirmedAt: number } | 'part',
+): HeaderList {
+  const times = shown.flatMap(({ confirmedAt }) => confirmedAt ?? [])
+  const ofEmpty = typeof whole === 'object' ? whole.confirmedAt : 0
+  const oldest = times.length > 0 ? times.reduce((a, b) => Math.min(a, b)) : ofEmpty
+  const more = whole === 'part' ? '; the cluster may have more' : ''
+  const written = shown.length - times.length
+  const here = written > 0 ? `; ${written} written here, and not in the cluster` : ''
+  return withWarning(headers, oldest, `; as components of this node have read it${more}${here}`)
 }
 
 /** A record in JSON, with the status that its component has written offline. */
-export function jsonOf({ key, encoding }: MergedRecord, parts: Shown): ShownObject | undefined {
+export function jsonOf({ key, encoding }: NewestRecord, parts: Shown): ShownObject | undefined {
   const stored = parts.store.get(key)
   if (typeof stored !== 'object') return undefined
   const { gvk } = stored
@@ -385,36 +221,17 @@ function shownObject(encoding: Encoding, { gvk, object }: ObjectOfKind): ShownOb
   return { gvk, object: { ...object, bytes }, json: { ...type, ...json } }
 }
 
-/** The records, with the node's own events in place of records of the same name. */
-function withEvents(
-  records: readonly MergedRecord[],
-  events: readonly NodeEvent[],
-): readonly (MergedRecord | ObjectOfKind)[] {
-  if (events.length === 0) return records
-  return lastOfEachName<MergedRecord | ObjectOfKind>([
-    ...records.map((each) => [namespacedName(each.key), each] as const),
-    ...events.map((each) => [namespacedName(each.object), each] as const),
-  ])
-}
-
-/** In the order of names. */
-const lastOfEachName = <T>(named: Iterable<readonly [name: string, of: T]>): T[] =>
-  [...new Map(named)].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, of]) => of)
-
 /** Objects of one batch. */
 const batchSize = 64
 
-function* batchesOf(
-  all: readonly (MergedRecord | ObjectOfKind)[],
-  form: Form,
-  parts: Shown,
-): Generator<readonly ApiObject[]> {
-  for (let at = 0; at < all.length; at += batchSize) {
-    yield all.slice(at, at + batchSize).flatMap((each) => {
-      const shown = 'key' in each ? jsonOf(each, parts) : shownObject('json', each)
-      return shown ? [form.item(shown)] : []
-    })
-  }
+function* batchesOf(all: readonly Entry[]): Generator<readonly ApiObject[]> {
+  for (let at = 0; at < all.length; at += batchSize)
+    yield all.slice(at, at + batchSize).flatMap(({ item }) => item() ?? [])
+}
+
+/** An object in JSON with its kind. */
+interface ShownObject extends ObjectOfKind {
+  readonly json: JsonObject
 }
 
 /** How a representation shows objects. */
@@ -452,7 +269,7 @@ function columnsOf(gvr: GVR, parts: Shown): readonly Column[] {
   const builtin = columnsOfBuiltin(gvr)
   if (builtin) return builtin
   const named = { gvr: customResourceDefinitions, namespace: '', name: qualifiedResource(gvr) }
-  const record = mergedRecord(named, parts)
+  const record = newestRecord(named, parts)
   const definition = typeof record === 'object' ? jsonOf(record, parts) : undefined
   return definition ? customColumns(definition.json, gvr.version) : defaultColumns
 }

@@ -11,7 +11,7 @@ import {
   volumeClaims,
 } from '../../../api/kube/resources.ts'
 import { jsonOfObject } from '../../../api/codec/members.ts'
-import { mergedRecord } from '../../answers/merged-records.ts'
+import { newestRecord } from '../../answers/newest-records.ts'
 import { jsonOf } from '../../answers/on-site-reads.ts'
 import type { StatusOverlays } from '../../answers/status-overlays.ts'
 import type { FilterDecision } from '../../filter/decisions.ts'
@@ -152,7 +152,7 @@ function reportOf(
   const stored = storedStates(gvr, namespace, name, store)
   const head = { resource, namespace, name, stored }
   const source = { store, overlays, reach: 'everyone' } as const
-  const record = mergedRecord({ gvr, namespace, name }, source)
+  const record = newestRecord({ gvr, namespace, name }, source)
   const found = typeof record === 'object' ? jsonOf(record, source) : undefined
   if (!found) return { ...head, shown: [] }
   const { gvk, object } = found
