@@ -350,7 +350,7 @@ export const options = {
     type: is.duration,
     group: 'Cache',
     live: true,
-    help: 'How often to read again the objects that pods of the node refer to and the kubelet reads only once (claims, volumes, attachments; Secrets and ConfigMaps without a watch), for a reboot without a link. Discovery, for kubectl at the node, and changed OpenAPI schemas are read again once in twelve intervals. 0: never.',
+    help: 'How often to read again the objects that pods of the node refer to and the kubelet reads only once (claims, volumes, attachments; Secrets and ConfigMaps without a watch), for a reboot without a link. Discovery, for kubectl at the node, is read again once in twelve intervals, and OpenAPI schemas once in 2,016. 0: never.',
     default: 300_000,
     defaultShown: '5m',
   }),

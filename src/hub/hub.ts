@@ -16,7 +16,7 @@ import { PriorityShares } from './pipeline/priority-levels.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
-import { Boot, recordedSchemasOf } from './wiring/boot.ts'
+import { Boot } from './wiring/boot.ts'
 import { certificateCheck } from './wiring/credentials.ts'
 import { clientPath, cloudPath } from './wiring/data-path.ts'
 import { ensureInputsOf } from './wiring/ensure-inputs.ts'
@@ -150,7 +150,6 @@ export async function startHub(
     new Boot({
       ...cache,
       nodeName: config.nodeName,
-      schemas: parts.use(recordedSchemasOf(config, log)),
       live,
       refused: () => refused.all.filter(({ component }) => recorded.has(component)),
       failing: () =>

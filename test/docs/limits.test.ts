@@ -38,7 +38,7 @@ import { mostReadingMs, sliceMs as tableSliceMs } from '../../src/base/socket-ta
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
-import { mostSchemaBytes, mostSchemas, schemaShare } from '../../src/hub/boot/recorded-schemas.ts'
+import { mostSchemas } from '../../src/hub/boot/on-site-documents.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
 import * as events from '../../src/hub/answers/node-events.ts'
 import * as overlays from '../../src/hub/answers/status-overlays.ts'
@@ -239,11 +239,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Name, namespace, path of a document': [counted(longestName)],
     'Both selectors of a list or watch': [counted(longestSelectors)],
     'Representation of a document': [],
-    'Schemas recorded beforehand': [
-      bytes(mostSchemaBytes),
-      `a ${1 / schemaShare}th`,
-      `${mostSchemas} groups`,
-    ],
+    'Schemas recorded beforehand': [`${mostSchemas} groups`],
     'Paged lists waiting for their next page': [counted(mostPagedLists), time(nextPageMs)],
     'Written, not yet synced': [time(unsyncedMs)],
     'Waiting to be written': [bytes(highWater)],

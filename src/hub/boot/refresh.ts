@@ -5,6 +5,7 @@ import { mediaType } from '../../api/kube/media-type.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { StoreFailure } from '../store/store.ts'
 import { documentTypesOf } from '../../api/request/document-type.ts'
+import { schemaIndex } from './on-site-documents.ts'
 import { podsOf, type CachedDocument, type KubeletCache } from './kubelet-cache.ts'
 import { bootPods, type NodeRecords } from './node-dependencies.ts'
 import { isSettled, resolveReference, type ResolvedReference } from './pod-dependencies.ts'
@@ -18,15 +19,6 @@ export interface RefreshRequest {
   readonly accept: string
 }
 
-/** A document to read although the kubelet does not. */
-export interface DocumentRequest extends RefreshRequest {
-  /**
-   * It is the schema of one of many groups: requested one at a time, and only while nothing else
-   * is. One that is current is not requested again; `unversioned`: that is not known.
-   */
-  readonly schema?: 'current' | 'outdated' | 'unversioned'
-}
-
 /**
  * The result of a refresh. `confirmed`: the store holds what the API server answered, an empty list
  * included.
@@ -35,8 +27,8 @@ export type RefreshOutcome = RefreshResult['outcome']
 
 export interface RefreshParts extends Pick<NodeRecords, 'nodeName' | 'references'> {
   readonly cache: () => KubeletCache
-  /** Called for each scan, and before each schema of a group. */
-  readonly documents: (cache: KubeletCache) => readonly DocumentRequest[]
+  /** Documents to read although the kubelet does not. Called for each scan. */
+  readonly documents: (cache: KubeletCache) => readonly RefreshRequest[]
   /** Differs after every change of the pods. Called often. */
   readonly podsVersion: () => string | undefined
   /**
@@ -80,14 +72,8 @@ const maxTargets = 5_000
  */
 const documentFactor = 12
 
-/** OpenAPI is large: version 2, and the parts of version 3 without a version of their own. */
+/** Schemas are large. */
 const schemaFactor = 24 * 7 * documentFactor
-
-/**
- * The share of the interval between two schemas of groups, so that all of them take some ten
- * minutes: the link is thin, and other nodes read them at the same time.
- */
-const schemaPace = 1 / 20
 
 /** The state of the refreshes of one object or document. */
 interface RefreshState extends RefreshResult {
@@ -115,10 +101,6 @@ export class Refresher implements Disposable {
   #timer: Disposable | undefined
   #timerAt = Infinity
   #running = false
-  /** The schemas of groups that were due at the last scan. */
-  #schemas: readonly RefreshTarget[] = []
-  #schemaTimer: Disposable | undefined
-  #schemaKey: string | undefined
   #closed = false
   #seen: string | undefined
   /** When the next of the targets that were not due becomes due. */
@@ -167,7 +149,6 @@ export class Refresher implements Disposable {
   [Symbol.dispose](): void {
     this.#closed = true
     this.#timer?.[Symbol.dispose]()
-    this.#schemaTimer?.[Symbol.dispose]()
   }
 
   #schedule(ms: number): void {
@@ -189,8 +170,12 @@ export class Refresher implements Disposable {
       for (let step = 0; step < 4; step++) {
         this.#seen = this.#parts.podsVersion()
         const due = await this.#due()
-        if (due.length === 0) break
-        const turns = due.values()
+        const objects = due.filter(({ reference }) => reference !== undefined)
+        if (objects.length === 0) {
+          await this.#refreshDocuments(due)
+          break
+        }
+        const turns = objects.values()
         await Promise.all(Array.from({ length: maxConcurrent }, () => this.#refreshInTurn(turns)))
       }
     } catch (cause) {
@@ -198,44 +183,18 @@ export class Refresher implements Disposable {
     } finally {
       this.#running = false
     }
-    this.#scheduleSchema()
     // A pod may have come during the pass.
     const isSeen = this.#parts.podsVersion() === this.#seen
     this.#schedule(isSeen ? this.#untilNext() : this.#settleMs())
   }
 
-  #scheduleSchema(): void {
-    const isBusy = this.#schemaTimer !== undefined || this.#schemaKey !== undefined
-    if (this.#closed || isBusy || this.#schemas.length === 0) return
-    const ms = this.#parts.everyMs() * schemaPace * jitter(0.5, 1.5)
-    this.#schemaTimer = after(ms, () => {
-      this.#schemaTimer = undefined
-      void this.#refreshSchema()
-    })
-  }
-
-  async #refreshSchema(): Promise<void> {
-    // The next pass schedules it again.
-    if (this.#running || !this.#mayRequest()) return
-    try {
-      const [next, ...others] = this.#schemasStillWanted()
-      this.#schemas = others
-      if (!next) return
-      this.#schemaKey = next.key
-      await this.#refresh(next)
-    } catch (cause) {
-      this.#parts.onFailure(cause)
-    } finally {
-      this.#schemaKey = undefined
-      this.#scheduleSchema()
+  /** One at a time, and only while nothing is due that a pod needs: the link may be thin. */
+  async #refreshDocuments(due: readonly RefreshTarget[]): Promise<void> {
+    for (const each of due) {
+      if (!this.#mayRequest() || this.#parts.podsVersion() !== this.#seen) return
+      await this.#refresh(each)
+      await pause(jitter(5, 50))
     }
-  }
-
-  /** Each schema that was recorded since the scan leaves less room for the others. */
-  #schemasStillWanted(): readonly RefreshTarget[] {
-    const { documents, cache } = this.#parts
-    const wanted = new Set(documents(cache()).map(documentKeyOf))
-    return this.#schemas.filter(({ key }) => wanted.has(key))
   }
 
   /** How long changes of pods wait for a scan: scans take at most `scanShare` of the time. */
@@ -301,7 +260,7 @@ export class Refresher implements Disposable {
     }
     const present = now()
     this.#soonest = Infinity
-    const due = [...targets.values()].filter((each) => {
+    return [...targets.values()].filter((each) => {
       const noted = this.#states.get(each.key)
       const state = noted && noted.notedAt <= present ? noted : this.#first(each)
       const dueAt = this.#dueAt(each, state)
@@ -309,8 +268,6 @@ export class Refresher implements Disposable {
       this.#soonest = Math.min(this.#soonest, dueAt)
       return false
     })
-    this.#schemas = due.filter(({ isSchema, key }) => isSchema && key !== this.#schemaKey)
-    return due.filter(({ isSchema }) => !isSchema)
   }
 
   /**
@@ -364,8 +321,6 @@ interface RefreshTarget {
   readonly watchedUntil: number
   /** Multiple of the refresh interval. */
   readonly intervalFactor: number
-  /** See `DocumentRequest`. */
-  readonly isSchema: boolean
   /** Absent for a document. */
   readonly reference?: ObjectReference
 }
@@ -410,7 +365,6 @@ function targetOf(needed: ResolvedReference, accept: string): RefreshTarget {
     // A watch has it fresher than a refresh, and a list would drop the watch's event log.
     watchedUntil: by === 'get' ? 0 : confirmedAt + watchedMs,
     intervalFactor: 1,
-    isSchema: false,
     reference: needed,
   }
 }
@@ -418,7 +372,7 @@ function targetOf(needed: ResolvedReference, accept: string): RefreshTarget {
 const documentKeyOf = ({ url, accept }: RefreshRequest): string => JSON.stringify([url, accept])
 
 const documentTarget = (
-  { url, accept, schema }: DocumentRequest,
+  { url, accept }: RefreshRequest,
   stored?: CachedDocument,
 ): RefreshTarget => ({
   key: documentKeyOf({ url, accept }),
@@ -427,33 +381,23 @@ const documentTarget = (
   settled: true,
   confirmedAt: plausible(stored?.confirmedAt ?? 0),
   watchedUntil: 0,
-  intervalFactor: intervalFactorOf(url, schema, stored !== undefined),
-  isSchema: schema !== undefined,
+  intervalFactor: isSchema(url) ? schemaFactor : documentFactor,
 })
 
-function intervalFactorOf(
-  url: string,
-  schema: DocumentRequest['schema'],
-  isStored: boolean,
-): number {
-  if (schema === 'current' && isStored) return Infinity
-  if (schema === 'outdated') return 1
-  return schema || url === '/openapi/v2' ? schemaFactor : documentFactor
-}
+const isSchema = (url: string): boolean => url.startsWith('/openapi/') && url !== schemaIndex
 
 /**
  * The documents to keep fresh: those that are wanted, stored or not, and other discovery that is
  * stored. Other OpenAPI is too large for a thin link.
  */
 function* documentTargets(
-  documents: readonly DocumentRequest[],
+  documents: readonly RefreshRequest[],
   stored: readonly CachedDocument[],
 ): Generator<RefreshTarget> {
   const held = new Set<CachedDocument>()
   for (const wanted of documents) {
     const types: readonly string[] = documentTypesOf(wanted.accept)
-    const [path] = wanted.url.split('?', 1)
-    const known = stored.find(({ url, accept }) => url === path && types.includes(accept))
+    const known = stored.find(({ url, accept }) => url === wanted.url && types.includes(accept))
     if (known) held.add(known)
     yield documentTarget(wanted, known)
   }

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { onAbort } from '../../base/abort.ts'
 import { elapsed, every, jitter, latest, now } from '../../base/clock.ts'
@@ -12,15 +11,14 @@ import {
   type NodeReport,
 } from '../boot/condition.ts'
 import { kubeletCache, type KubeletCache } from '../boot/kubelet-cache.ts'
-import { onSiteDocuments } from '../boot/on-site-documents.ts'
+import { onSiteDocuments, schemasOf } from '../boot/on-site-documents.ts'
 import type { KnownPodReferences } from '../boot/pod-references.ts'
-import { RecordedSchemas } from '../boot/recorded-schemas.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
 import type { RefusedRead } from '../boot/refused-reads.ts'
 import { bootVerdict, podReasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
 import { isForPerson } from '../answers/staleness.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
-import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import type { LiveConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { nodes, pathOf } from '../../api/kube/resources.ts'
@@ -34,7 +32,6 @@ import { nodeRequests, type NodeRequests } from './node-request.ts'
 
 interface BootDependencies {
   readonly nodeName: string
-  readonly schemas: RecordedSchemas
   readonly live: () => LiveConfig
   readonly store: ObjectStore
   readonly references: KnownPodReferences
@@ -83,13 +80,14 @@ export class Boot implements Disposable {
   #denied = false
 
   constructor(dependencies: BootDependencies) {
-    const { nodeName, schemas, live, store, references, cloud, dispatch, log } = dependencies
+    const { nodeName, live, store, references, cloud, dispatch, log } = dependencies
     this.#dependencies = dependencies
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
+    const schemas = schemasOf()
     this.#refresher = new Refresher({
       nodeName,
       cache: () => this.#knowledge(),
-      documents: (cache) => [...onSiteDocuments, ...schemas.wanted(cache)],
+      documents: (cache) => [...onSiteDocuments, ...schemas(cache)],
       references,
       podsVersion: () => podsVersion(store, nodeName),
       request: (question) => this.#ask(question),
@@ -182,12 +180,8 @@ export class Boot implements Disposable {
   }
 
   async #ask({ url, accept }: RefreshRequest): Promise<RefreshOutcome> {
-    const requestedAt = now()
     const code = await this.#request({ method: 'GET', url, accept, component: 'kubelet' })
-    if (code === 200) {
-      this.#dependencies.schemas.confirmed({ url, accept }, requestedAt, this.#knowledge())
-      return 'confirmed'
-    }
+    if (code === 200) return 'confirmed'
     if (code === 404) return 'absent'
     return code === 403 ? 'forbidden' : 'failed'
   }
@@ -266,15 +260,6 @@ export class Boot implements Disposable {
     return reportIn(cursorOf(found.encoding, found.gvk, found.object))
   }
 }
-
-/** Which schemas are recorded, of which versions. */
-export const recordedSchemasOf = (
-  { rootDir, cacheMaxBytes }: StartConfig,
-  log: Logger,
-): RecordedSchemas =>
-  new RecordedSchemas(join(rootDir, 'schemas.json'), cacheMaxBytes, (err) =>
-    log.error({ err }, 'cannot write schemas.json: after a restart schemas are requested anew'),
-  )
 
 /** More often where records are refreshed more often. */
 const judgeInterval = (refreshMs: number): number =>

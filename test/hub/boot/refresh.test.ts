@@ -6,7 +6,6 @@ import { attachmentName } from '../../../src/hub/boot/pod-dependencies.ts'
 import { KnownPodReferences } from '../../../src/hub/boot/pod-references.ts'
 import {
   Refresher,
-  type DocumentRequest,
   type RefreshOutcome,
   type RefreshRequest,
 } from '../../../src/hub/boot/refresh.ts'
@@ -48,7 +47,7 @@ class World implements Disposable {
   mostAtOnce = 0
   looks = 0
   everyMs = 5 * minute
-  readonly documents: DocumentRequest[] = []
+  readonly documents: RefreshRequest[] = []
   #atOnce = 0
   answer: (question: RefreshRequest) => RefreshOutcome | Promise<RefreshOutcome> = () => 'confirmed'
 
@@ -302,111 +301,44 @@ void t.test('a wanted document is requested though no client has read it', async
   t.equal(world.urls().filter((url) => url.startsWith('/openapi/')).length, 1, 'a schema seldom')
 })
 
-const schema = (name: string, state: DocumentRequest['schema'] = 'outdated'): DocumentRequest => ({
-  url: `/openapi/v3/apis/${name}/v1?hash=A`,
+const schema = (name: string): RefreshRequest => ({
+  url: `/openapi/v3/apis/${name}/v1`,
   accept: 'application/json',
-  schema: state,
 })
 
-/** Records what was requested. */
-function recordSchema(world: World, url: string): void {
-  const [path = ''] = url.split('?')
-  if (!path.startsWith('/openapi/')) return
-  const at = world.documents.findIndex((each) => each.url === url)
-  const wanted = world.documents[at]
-  if (wanted) world.documents[at] = { ...wanted, schema: 'current' }
-  world.known.cachedDocuments.push({ url: path, accept: 'application/json', confirmedAt: now() })
-}
-
-void t.test('schemas are requested one at a time, after all else', async (t) => {
+void t.test('schemas are requested after all else, and then once a week', async (t) => {
   using world = new World(pod(claimSource, secretSource))
   const names = ['a', 'b', 'c', 'd']
-  world.documents.push(...names.map((name) => schema(name)))
-  world.answer = ({ url }) => {
-    recordSchema(world, url)
+  world.documents.push(...names.map(schema))
+  world.answer = ({ url, accept }) => {
+    if (url.startsWith('/openapi/'))
+      world.known.cachedDocuments.push({ url, accept, confirmedAt: now() })
     return 'confirmed'
   }
   world.refresher.cameOnline()
-  await world.pass(2 * minute)
-  const asked = world.asked.filter(({ url }) => url.startsWith('/openapi/'))
+  await world.pass(240 * minute)
   t.strictSame(
-    asked.map(({ url }) => url),
+    world.urls().filter((url) => url.startsWith('/openapi/')),
     names.map((name) => schema(name).url),
   )
   t.ok(world.urls().indexOf(schema('a').url) >= 3, 'what pods refer to comes first')
-  asked
-    .slice(1)
-    .forEach(({ at }, i) => t.ok(at - (asked[i]?.at ?? 0) >= 7_000, 'with time between'))
 })
 
-void t.test(
-  'a recorded schema that the store has lost is requested until it is there',
-  async (t) => {
-    using world = new World()
-    world.documents.push(schema('a', 'current'))
-    world.answer = ({ url }) => (url.startsWith('/openapi/') ? 'failed' : 'confirmed')
-    world.refresher.cameOnline()
-    await world.pass(240 * minute)
-    t.ok(world.urls().filter((url) => url.startsWith('/openapi/')).length > 1)
-  },
-)
-
-void t.test('a schema is requested again when its hash has changed, and not before', async (t) => {
-  using world = new World()
-  world.documents.push(schema('a'))
-  world.answer = ({ url }) => {
-    recordSchema(world, url)
-    return 'confirmed'
-  }
-  world.refresher.cameOnline()
-  await world.pass(minute)
-  world.asked.length = 0
-  await world.pass(240 * minute)
-  t.notOk(world.urls().some((url) => url.startsWith('/openapi/')))
-  world.documents[0] = { ...schema('a'), url: '/openapi/v3/apis/a/v1?hash=B' }
-  await world.pass(10 * minute)
-  const again = world.urls().filter((url) => url.startsWith('/openapi/'))
-  t.strictSame(again, ['/openapi/v3/apis/a/v1?hash=B'])
-})
-
-void t.test('a schema that has no room any more is not requested', async (t) => {
-  using world = new World()
-  mock.method(Math, 'random', () => 0)
-  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
-  world.documents.push(...names.map((name) => schema(name)))
-  world.answer = ({ url }) => {
-    recordSchema(world, url)
-    // The next scan is some while after this.
-    if (url === schema('e').url) world.documents.length = 5
-    return 'confirmed'
-  }
-  world.refresher.cameOnline()
-  await world.pass(2 * minute)
-  const schemas = world.urls().filter((url) => url.startsWith('/openapi/'))
-  t.strictSame(
-    schemas,
-    names.slice(0, 5).map((name) => schema(name).url),
-  )
-})
-
-void t.test('a schema on a slow link keeps nothing that pods need waiting', async (t) => {
+void t.test('what a new pod needs is requested before further schemas', async (t) => {
   using world = new World()
   world.documents.push(schema('a'), schema('b'))
   const slow = Promise.withResolvers<RefreshOutcome>()
-  world.answer = ({ url }) => (url.startsWith('/openapi/') ? slow.promise : 'confirmed')
+  world.answer = ({ url }) => (url === schema('a').url ? slow.promise : 'confirmed')
   world.refresher.cameOnline()
   await world.pass(minute)
   t.ok(world.urls().includes(schema('a').url))
   world.known.list(podsOf(nodeName), 'Pod', [pod(secretSource)])
   world.podsVersion = '2'
-  world.refresher.storeChanged()
-  await world.pass(2_000)
-  t.ok(world.urls().includes(secretUrl))
-  t.notOk(world.urls().includes(schema('b').url))
-  world.online = false
-  slow.resolve('failed')
+  slow.resolve('confirmed')
   await world.pass(minute)
-  t.notOk(world.urls().includes(schema('b').url), 'nor offline')
+  const urls = world.urls()
+  t.ok(urls.includes(secretUrl))
+  t.ok(urls.indexOf(secretUrl) < urls.indexOf(schema('b').url))
 })
 
 const years = 50 * 365 * 24 * 60 * minute
