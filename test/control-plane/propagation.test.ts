@@ -64,9 +64,7 @@ void t.test(
 
     await t.test('all of the hub’s state is deleted, as for a new hub', async (t) => {
       await node.changed(() => {
-        for (const name of ['host-network.json', 'filter-inputs.json']) {
-          rmSync(node.file(name), { force: true })
-        }
+        rmSync(node.file('host-network.json'), { force: true })
         rmSync(node.cache, { recursive: true })
       })
       await node.kubelet.restart()

@@ -25,9 +25,8 @@ export interface HubAddress {
 }
 
 /**
- * The data that filters may depend on besides the object: plain values, kept on the disk, so that
- * after a restart the hub knows what its clients received. `undefined`: unknown on this node so
- * far. Once known, an input keeps its last value.
+ * The data that filters may depend on besides the object: plain values. `undefined`: unknown since
+ * the start of the hub. Once known, an input keeps its last value.
  */
 export interface Inputs {
   readonly nodeName: string

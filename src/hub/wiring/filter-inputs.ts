@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Logger } from 'pino'
 import { sleep } from '../../base/clock.ts'
@@ -10,7 +9,7 @@ import {
 } from '../cache/hub-informer.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
-import type { InputName, NodeFacts } from '../filter/inputs.ts'
+import type { InputName, Inputs, NodeFacts } from '../filter/inputs.ts'
 import { nodeFactsOf } from '../filter/inputs/node.ts'
 import {
   nodesOfBucket,
@@ -34,12 +33,6 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { hubIdentity } from '../../api/request/identity.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
-import {
-  StoredInputs,
-  clusterInputNames,
-  type ClusterInputs,
-  type ClusterInputName,
-} from './kept-inputs.ts'
 import { unreadable } from './unreadable.ts'
 import { logFailure } from './log-failure.ts'
 
@@ -54,6 +47,22 @@ interface InputDependencies {
   readonly onServiceAddresses: () => void
   readonly metrics: HubMetrics
   readonly log: Logger
+}
+
+/** The inputs of filters that come from the cluster. */
+type ClusterInputs = Pick<Inputs, ClusterInputName> & Required<Pick<Inputs, 'untold'>>
+
+type ClusterInputName = (typeof clusterInputNames)[number]
+
+const clusterInputNames = ['node', 'pool', 'poolNodes', 'topologies', 'serviceAddresses'] as const
+
+const nothing: ClusterInputs = {
+  node: undefined,
+  pool: undefined,
+  poolNodes: undefined,
+  topologies: undefined,
+  serviceAddresses: undefined,
+  untold: [],
 }
 
 /** The collections that inputs come from. */
@@ -75,12 +84,11 @@ const asHub = { identity: hubIdentity, credential: 'node' } as const
 
 /**
  * Keeps the inputs of filters up to date: facts of this node, of its pool and of services. It reads
- * only what an acting filter needs, from the first need on for as long as the hub runs. Before the
- * first answer, and offline, the last stored inputs apply.
+ * only what an acting filter needs, from the first need on for as long as the hub runs; offline,
+ * after a restart too, from the cache.
  */
 export class FilterInputs implements AsyncDisposable {
   readonly #dependencies: InputDependencies
-  readonly #stored: StoredInputs
   readonly #needed = new Set<InputName>()
   readonly #informers = new Map<InformerName, InputInformer>()
   readonly #ending: Promise<void>[] = []
@@ -90,24 +98,14 @@ export class FilterInputs implements AsyncDisposable {
   #bucketNodes: readonly string[] | undefined
   #topologies: Readonly<Record<string, string>> | undefined
   #serviceAddresses: readonly string[] | undefined
-  #current: ClusterInputs
-  /** The inputs that filters have, all of which are on the disk. */
-  #published: ClusterInputs
+  #current: ClusterInputs = nothing
   /** Resolves at the next change of the inputs, or of an informer's state. */
   #nextChange = Promise.withResolvers<void>()
 
   constructor(dependencies: InputDependencies) {
-    const { config, filters } = dependencies
-    const { nodeName, rootDir } = config
     this.#dependencies = dependencies
-    this.#stored = new StoredInputs(join(rootDir, 'filter-inputs.json'), nodeName)
-    this.#current = this.#stored.latest
-    this.#node = this.#current.node
-    this.#topologies = this.#current.topologies
-    this.#serviceAddresses = this.#current.serviceAddresses
     this.#current = this.#computed()
-    this.#published = this.#current
-    filters.inform(this.#current)
+    dependencies.filters.inform(this.#current)
   }
 
   /**
@@ -155,7 +153,7 @@ export class FilterInputs implements AsyncDisposable {
 
   /** The ClusterIPs of default/kubernetes; `null`: they cannot be read. */
   get serviceAddresses(): readonly string[] | null | undefined {
-    const { serviceAddresses, untold } = this.#published
+    const { serviceAddresses, untold } = this.#current
     return serviceAddresses ?? (untold.includes('serviceAddresses') ? null : undefined)
   }
 
@@ -175,7 +173,6 @@ export class FilterInputs implements AsyncDisposable {
     }
     this.#informers.clear()
     await Promise.all(this.#ending)
-    await this.#stored[Symbol.asyncDispose]()
   }
 
   async #ensured(names: readonly InputName[]): Promise<void> {
@@ -190,9 +187,15 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   #isPending(name: InputName): boolean {
-    if (!isLearned(name) || this.#published[name] !== undefined) return false
-    // A known input that is not published yet is being written to the disk.
-    return this.#current[name] !== undefined || this.#isSyncing(...informersOf[name])
+    if (!isLearned(name) || this.#current[name] !== undefined) return false
+    return this.#isSyncing(...informersOf[name])
+  }
+
+  /** Offline nothing can be known but what the cache has. */
+  #isAnswered(name: InformerName): boolean {
+    const state = this.#informers.get(name)?.state.kind
+    const isOffline = this.#dependencies.cloud.online === false
+    return state === 'refused' || state === 'synced' || (state === 'failed' && isOffline)
   }
 
   #isSyncing(...names: readonly InformerName[]): boolean {
@@ -367,31 +370,17 @@ export class FilterInputs implements AsyncDisposable {
       : undefined
   }
 
-  /** Publishes changed inputs to filters after they are on the disk. */
+  /** Publishes changed inputs to filters. */
   #update(): void {
     const next = this.#computed()
-    const { filters, onServiceAddresses, log } = this.#dependencies
-    if (isDeepStrictEqual(next, this.#current)) {
-      this.#changed()
-      return
+    if (!this.#closed && !isDeepStrictEqual(next, this.#current)) {
+      const { filters, onServiceAddresses } = this.#dependencies
+      const before = this.serviceAddresses
+      this.#current = next
+      filters.inform(next)
+      if (!isDeepStrictEqual(this.serviceAddresses, before)) onServiceAddresses()
     }
-    this.#current = next
-    void this.#stored
-      .keep(next)
-      .catch((err: unknown) =>
-        log.error(
-          { err },
-          'cannot write filter-inputs.json: after a restart filters wait for their inputs',
-        ),
-      )
-      .then(() => {
-        if (this.#closed) return
-        const before = this.serviceAddresses
-        this.#published = this.#stored.latest
-        filters.inform(this.#published)
-        if (!isDeepStrictEqual(this.serviceAddresses, before)) onServiceAddresses()
-        this.#changed()
-      })
+    this.#changed()
   }
 
   #changed(): void {
@@ -443,9 +432,8 @@ export class FilterInputs implements AsyncDisposable {
     const isOfPool = name === 'pool' || name === 'poolNodes'
     if (isOfPool && poolNameOf(this.#poolInputs()) !== undefined) return false
     const [source = 'node'] = informersOf[name]
-    const state = this.#informers.get(source)?.state.kind
     // After a sync it is known that there is no such Node.
-    return state === 'refused' || state === 'synced'
+    return this.#isAnswered(source)
   }
 
   #nodesOfPool(way: LiveConfig['nodePools']): readonly string[] | undefined {
@@ -459,7 +447,6 @@ export class FilterInputs implements AsyncDisposable {
     return way === 'off' ? null : [this.#dependencies.config.nodeName]
   }
 
-  /** Also the `null` of an earlier hub: no API server may be there to say so again. */
   #lastOr(last: ClusterInputs['poolNodes'], way: LiveConfig['nodePools']): typeof last {
     return last === undefined ? this.#untold(way) : last
   }
@@ -467,8 +454,7 @@ export class FilterInputs implements AsyncDisposable {
   /** `null` where it is certain that no source has it. */
   #untold(way: LiveConfig['nodePools']): null | undefined {
     if (way === 'off') return poolNameOf(this.#poolInputs()) === undefined ? undefined : null
-    const state = this.#informers.get(way === 'buckets' ? 'buckets' : 'pool')?.state.kind
-    return state === 'refused' || state === 'synced' ? null : undefined
+    return this.#isAnswered(way === 'buckets' ? 'buckets' : 'pool') ? null : undefined
   }
 
   #poolIsAbsent(): boolean {

@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { now } from '../../base/clock.ts'
-import { readOwnFile } from '../../base/own-file.ts'
 import { ownVersion } from '../../base/own-version.ts'
 import { isAlikeForAll } from '../../api/kube/built-in-groups.ts'
 import { nodes } from '../../api/kube/resources.ts'
@@ -21,7 +20,6 @@ import type { LogStore } from '../store/log/log-store.ts'
 import { bytesOnDisk } from '../store/log/open.ts'
 import { openStopped } from '../store/log/open-stopped.ts'
 import { podsAsListed } from './host-network.ts'
-import { StoredInputs } from './kept-inputs.ts'
 import { sealingKeyIn } from './node-key.ts'
 import { certificateStatuses, type CertificateStatus } from './status/certificates.ts'
 import { collectionStatuses } from './status/collections.ts'
@@ -68,7 +66,7 @@ export async function stoppedReport(
   const report = await read({
     ...folders,
     store,
-    nodeName: nodeNameIn(folders, store),
+    nodeName: nodeNameIn(store),
     hasKey: key !== undefined,
     query: new URLSearchParams(query),
   })
@@ -141,16 +139,15 @@ async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise
   })
 }
 
-/** The mode of propagation, and the ports of the hub, are in no file. */
+/** The mode of propagation, the node's pool and the ports of the hub are in no file. */
 async function hostNetwork({ rootDir, store, nodeName }: StoppedParts): Promise<StoppedNetworks> {
-  await using inputs = new StoredInputs(join(rootDir, 'filter-inputs.json'), nodeName)
   await using kept = new ShownPods(join(rootDir, 'host-network.json'), {
     cached: () => [],
     onKept: () => undefined,
     onFailure: () => undefined,
   })
   const report = await hostNetworkReport({
-    inputs: { ...unknownInputs, ...inputs.latest, nodeName },
+    inputs: { ...unknownInputs, nodeName },
     pods: podsAsListed(store, nodeName),
     kept,
     reserved: [],
@@ -159,27 +156,14 @@ async function hostNetwork({ rootDir, store, nodeName }: StoppedParts): Promise<
 }
 
 /** The name under which the kubelet has read its node, else that of this host. */
-function nodeNameIn({ rootDir }: StateFolders, store: LogStore): string {
+function nodeNameIn(store: LogStore): string {
   const selectors = (['protobuf', 'json'] as const).flatMap((encoding) => {
     const { key: representation } = objectRepresentation(encoding)
     const all = store.collections({ identity: nodeIdentity, representation }, nodes, undefined)
     return all.map(({ key }) => key.fieldSelector)
   })
   const named = selectors.map((selector) => /^metadata\.name=([^,]+)$/.exec(selector)?.[1])
-  return (
-    named.find((name) => name !== undefined) ?? nodeOfInputs(rootDir) ?? hostname().toLowerCase()
-  )
-}
-
-function nodeOfInputs(rootDir: string): string | undefined {
-  try {
-    const { nodeName } = JSON.parse(String(readOwnFile(join(rootDir, 'filter-inputs.json')))) as {
-      readonly nodeName?: unknown
-    }
-    return typeof nodeName === 'string' ? nodeName : undefined
-  } catch {
-    return undefined
-  }
+  return named.find((name) => name !== undefined) ?? hostname().toLowerCase()
 }
 
 /**

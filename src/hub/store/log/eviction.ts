@@ -37,6 +37,9 @@ const bootResources = new Set([
   'storage.k8s.io/csidrivers',
   'storage.k8s.io/csinodes',
   'storage.k8s.io/volumeattachments',
+  // Filters of pods and endpoints wait for them.
+  'apps.openyurt.io/nodepools',
+  'apps.openyurt.io/nodebuckets',
 ])
 
 const resourceOf = ([, , group, , resource]: ScopeKey): string => `${group}/${resource}`
