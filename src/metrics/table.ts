@@ -239,7 +239,7 @@ export const metricTable = {
   filterDecisions: {
     name: 'nodehub_filter_decisions_total',
     type: 'counter',
-    help: 'Objects that a filter has withheld or edited: one version of an object counts once, however often it is shown, while it is remembered.',
+    help: 'Objects that a filter has withheld or edited, each time that one is shown; all watches that share a decision count once.',
     labels: ['filter', 'result'],
   },
   hostNetworkPods: {

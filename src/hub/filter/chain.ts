@@ -8,7 +8,6 @@ import type { ResourceRequest, ResourceVerb } from '../../api/request/request-in
 import type { ChainState } from './chain-state.ts'
 import type { FilterDefinition, SettlingFilter, Filter } from './filter.ts'
 import type { InputName } from './inputs.ts'
-import type { DecisionCache, Decision } from './decision-cache.ts'
 
 /**
  * The filters that apply to one component, resource and verb, in order, for one state of their
@@ -85,7 +84,7 @@ export type OnFilterFailure = (filter: string, cause: unknown) => void
 export interface FilterObserver {
   readonly onFailure: OnFilterFailure
   readonly warn: (message: string) => void
-  /** Called when a filter withholds or edits an object, once for each cached decision. */
+  /** Called when a filter withholds or edits an object. */
   readonly onDecision?: (filter: string, result: 'withheld' | 'edited') => void
 }
 
@@ -99,19 +98,14 @@ export interface FilterListOptions {
   readonly active: readonly ActiveFilter[]
   readonly state: ChainState
   readonly missingInputs: readonly InputName[]
-  readonly decisions: DecisionCache
   readonly observer: FilterObserver
 }
-
-/** Distinguishes chains in the decision cache. */
-let nextChainId = 0
 
 export class FilterList implements FilterChain {
   readonly filters: readonly string[]
   readonly state: ChainState
   readonly missingInputs: readonly InputName[]
   readonly needsPreparing: boolean
-  readonly #id = nextChainId++
   readonly #options: FilterListOptions
   readonly #settling: readonly SettlingFilter[]
 
@@ -127,16 +121,9 @@ export class FilterList implements FilterChain {
   }
 
   apply(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined {
-    const { active, decisions } = this.#options
+    const { active } = this.#options
     if (active.length === 0) return object
-    const known = decisions.get(this.#id, gvk, encoding, object)
-    if (known !== undefined) return decided(known, object)
-    const { decision, failed } = isMirror(gvk, encoding, object)
-      ? left
-      : this.#decide(gvk, encoding, object)
-    // The next attempt may succeed, so failures are not cached; each one is counted.
-    if (!failed) decisions.set(this.#id, gvk, encoding, object, decision)
-    return decided(decision, object)
+    return decide(active, gvk, encoding, object, this.#observe)
   }
 
   prepare(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined {
@@ -148,40 +135,54 @@ export class FilterList implements FilterChain {
     return settled.length === 0 ? undefined : Promise.all(settled).then(() => undefined)
   }
 
-  #decide(gvk: GVK, encoding: Encoding, object: ApiObject): DecisionResult {
-    const { active, observer } = this.#options
-    let result = object
-    let failed = false
-    for (const { definition, filter } of active) {
-      const { name } = definition
-      try {
-        const decide = typeof filter === 'function' ? filter : filter.filter
-        const decision = decide(cursorOf(encoding, gvk, result))
-        if (decision === 'withhold') {
-          if (definition.withholds === false) throw new Error('the filter may withhold nothing')
-          observer.onDecision?.(name, 'withheld')
-          return { decision: 'withheld', failed }
-        }
-        if (decision === 'leave') continue
-        const edited = applyEdits(encoding, gvk, result, decision)
-        if (edited !== result) observer.onDecision?.(name, 'edited')
-        result = edited
-      } catch (cause) {
-        failed = true
-        observer.onFailure(name, cause)
-        if (definition.onError === 'withhold') return { decision: 'withheld', failed }
-      }
-    }
-    return { decision: result === object ? 'left' : result, failed }
+  readonly #observe: OnDecision = (filter, decision, cause) => {
+    const { observer } = this.#options
+    if (decision === 'failed') observer.onFailure(filter, cause)
+    else if (decision !== 'left') observer.onDecision?.(filter, decision)
   }
 }
 
-interface DecisionResult {
-  readonly decision: Decision
-  readonly failed: boolean
+/** The decision of one filter on an object. */
+export interface FilterDecision {
+  readonly filter: string
+  readonly decision: 'left' | 'edited' | 'withheld' | 'failed'
 }
 
-const left: DecisionResult = { decision: 'left', failed: false }
+type OnDecision = (filter: string, decision: FilterDecision['decision'], cause?: unknown) => void
+
+/**
+ * The object as the filters show it, each of them the result of those before it, up to one that
+ * withholds it: `undefined`.
+ */
+export function decide(
+  active: readonly ActiveFilter[],
+  gvk: GVK,
+  encoding: Encoding,
+  object: ApiObject,
+  onDecision: OnDecision,
+): ApiObject | undefined {
+  if (isMirror(gvk, encoding, object)) return object
+  let result = object
+  for (const { definition, filter } of active) {
+    const { name } = definition
+    try {
+      const of = typeof filter === 'function' ? filter : filter.filter
+      const decision = of(cursorOf(encoding, gvk, result))
+      if (decision === 'withhold') {
+        if (definition.withholds === false) throw new Error('the filter may withhold nothing')
+        onDecision(name, 'withheld')
+        return undefined
+      }
+      const edited = decision === 'leave' ? result : applyEdits(encoding, gvk, result, decision)
+      onDecision(name, edited === result ? 'left' : 'edited')
+      result = edited
+    } catch (cause) {
+      onDecision(name, 'failed', cause)
+      if (definition.onError === 'withhold') return undefined
+    }
+  }
+  return result
+}
 
 /** Mirror pods pass unchanged. */
 const isMirror = (gvk: GVK, encoding: Encoding, object: ApiObject): boolean => {
@@ -192,9 +193,4 @@ const isMirror = (gvk: GVK, encoding: Encoding, object: ApiObject): boolean => {
     // The filters fail at an object that cannot be read, and count it.
     return false
   }
-}
-
-function decided(decision: Decision, object: ApiObject): ApiObject | undefined {
-  if (decision === 'left') return object
-  return decision === 'withheld' ? undefined : decision
 }

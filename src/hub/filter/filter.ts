@@ -22,8 +22,8 @@ export const showing: readonly ResourceVerb[] = [
 ]
 
 /**
- * Decides on one object. Must depend on nothing but the object and the arguments of `create`: the
- * hub caches decisions, and applies them to lists and watches alike.
+ * Decides on one object. Must depend on nothing but the object and the arguments of `create`: lists
+ * and watches show the same, and watches share a decision.
  */
 export type Filter = (object: Cursor) => 'leave' | 'withhold' | readonly Edit[]
 

@@ -6,22 +6,28 @@ import type { ApiObject } from '../../api/kube/object.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import type { ResourceVerb } from '../../api/request/request-info.ts'
 import {
+  decide,
   FilterList,
   type RequestScope,
   type FilterChain,
   type FilterChains,
   type FilterObserver,
   type ActiveFilter,
+  type FilterDecision,
 } from './chain.ts'
 import { chainState, missingInputs } from './chain-state.ts'
-import { decisionsOn, type DecidedObject } from './decisions.ts'
 import type { Filter, FilterDefinition, SettlingFilter } from './filter.ts'
 import type { InputName, Inputs } from './inputs.ts'
-import { DecisionCache } from './decision-cache.ts'
 import { RuleMatcher, type AdditionalComponents } from './rule-matcher.ts'
 
-/** Enough for what a node reads of its cluster, at a few kilobytes an object. */
-const cachedDecisionBytes = 16 * 1024 * 1024
+/** What the filters do with an object. */
+interface DecidedObject {
+  /** In order, up to the filter that withholds the object. */
+  readonly decisions: readonly FilterDecision[]
+  /** `undefined`: it is withheld. */
+  readonly object: ApiObject | undefined
+  readonly waitsFor: readonly InputName[]
+}
 
 /** A filter as it was last created, with its inputs. */
 interface BuiltFilter {
@@ -39,7 +45,6 @@ interface BuiltFilter {
  */
 export class Filters implements FilterChains {
   readonly #observer: FilterObserver
-  readonly #decisions = new DecisionCache(cachedDecisionBytes)
   readonly #changed = new Broadcast()
   readonly #warned = new Map<string, string>()
   #definitions: readonly FilterDefinition[]
@@ -104,15 +109,21 @@ export class Filters implements FilterChains {
     return this.#matching(component, gvr, verb, scope).some(canWithhold)
   }
 
-  /** The decisions of the filters now on an object that a component lists, for people. */
+  /**
+   * The decisions of the filters now on an object that a component lists, for people. Nothing is
+   * settled or counted: a pod without a verdict on its network stays without.
+   */
   decisionsOn(
     component: string,
     gvr: GVR,
-    ...object: readonly [gvk: GVK, encoding: Encoding, object: ApiObject]
-  ): DecidedObject & { readonly waitsFor: readonly InputName[] } {
+    ...of: readonly [gvk: GVK, encoding: Encoding, object: ApiObject]
+  ): DecidedObject {
     const definitions = this.#matching(component, gvr, 'list', undefined)
-    const waitsFor = missingInputs(definitions, this.#inputs)
-    return { ...decisionsOn(this.#active(definitions), ...object), waitsFor }
+    const decisions: FilterDecision[] = []
+    const object = decide(this.#active(definitions), ...of, (filter, decision) =>
+      decisions.push({ filter, decision }),
+    )
+    return { decisions, object, waitsFor: missingInputs(definitions, this.#inputs) }
   }
 
   onChange(act: () => void): Disposable {
@@ -152,18 +163,13 @@ export class Filters implements FilterChains {
 
   #buildFilters(): void {
     const before = this.#built
-    const chains = this.#chains
     this.#built = new Map(
       this.#definitions.map((definition) => [
         definition.name,
         this.#build(definition, before.get(definition.name)),
       ]),
     )
-    // A chain whose filters are unchanged stays, with its cached decisions.
-    const kept = [...chains].filter(([key]) =>
-      namesIn(key).every((name) => this.#built.get(name) === before.get(name)),
-    )
-    this.#chains = new Map(kept)
+    this.#chains = new Map()
   }
 
   #build(definition: FilterDefinition, before: BuiltFilter | undefined): BuiltFilter {
@@ -221,7 +227,6 @@ export class Filters implements FilterChains {
       active,
       state,
       missingInputs: missingInputs(definitions, this.#inputs),
-      decisions: this.#decisions,
       observer: this.#observer,
     })
   }
@@ -238,5 +243,3 @@ const given = ({ needs }: FilterDefinition, inputs: Partial<Inputs>): Partial<In
 
 const namesOf = (definitions: readonly FilterDefinition[]): string =>
   JSON.stringify(definitions.map(({ name }) => name))
-
-const namesIn = (key: string): readonly string[] => JSON.parse(key) as string[]

@@ -28,7 +28,7 @@ export interface FilterStatus {
     readonly components: readonly string[]
     readonly resources: readonly string[]
   }[]
-  /** Decisions on objects; an object that recurs unchanged is decided on once. */
+  /** Decisions on objects, each time that one is shown; watches share those on an event. */
   readonly edited: number
   readonly withheld: number
   readonly failed: number
