@@ -72,11 +72,6 @@ const kubeconfigOf = (server: string): string =>
     'current-context': 'x',
   })
 
-void t.test('the first lines of a help are not indented', async (t) => {
-  const { out } = await nodehub('inspect requests --help')
-  t.match(out, /^Usage: .*\n\nShows the last requests .*\n\S.*\n\n/)
-})
-
 void t.test('the help of a subcommand of cluster has its own flags alone', async (t) => {
   const own = { check: '--context', 'exit-plan': '--mixed', 'give-back': '--kubeconfig' }
   for (const [word, flag] of Object.entries(own)) {
@@ -465,55 +460,6 @@ void t.test('a node can be named, and given credentials of its own', async (t) =
   t.ok(container?.args.includes('--kubeconfig=/etc/kubernetes/hub.conf'))
 })
 
-void t.test('manifests --part cluster prints all objects', async (t) => {
-  const printed = async (flags: string) => {
-    const { code, out } = await nodehub(`manifests --part cluster ${flags}`.trim())
-    t.equal(code, 0, flags)
-    return parseAllDocuments(out).map((document) => document.toJS() as Manifest)
-  }
-  const all = await printed('')
-  for (const kind of [
-    'Namespace',
-    'CustomResourceDefinition',
-    'ClusterRole',
-    'Deployment',
-    'PodDisruptionBudget',
-    'NetworkPolicy',
-    'Service',
-    'ValidatingAdmissionPolicy',
-    'MutatingWebhookConfiguration',
-  ])
-    t.ok(
-      all.some((each) => each.kind === kind),
-      kind,
-    )
-  t.equal((await nodehub('manifests --part cluster')).err, '')
-  const asked = await printed(
-    '--pod-host-network --image=r/n:1 --namespace=edge --controller-user=admin',
-  )
-  const nodes = asked.find(({ metadata }) => metadata.name === 'nodehub-nodes')
-  t.match(JSON.stringify(nodes), /edge:nodehub-cluster.*admin/)
-  t.match(
-    asked.find(({ kind }) => kind === 'Deployment'),
-    {
-      metadata: { name: 'nodehub-cluster', namespace: 'edge' },
-      spec: {
-        replicas: 2,
-        template: {
-          spec: {
-            securityContext: { runAsNonRoot: true },
-            containers: [
-              { image: 'r/n:1', args: ['cluster', /webhook-service/, '--pod-host-network'] },
-            ],
-          },
-        },
-      },
-    },
-  )
-  const wrong = await nodehub('manifests --part cluster --pod-host-network=no')
-  t.match(wrong.err, '--pod-host-network: "no" is neither true nor false')
-})
-
 void t.test('manifests takes --admission without effect, and says so', async (t) => {
   const [{ out }, given] = await Promise.all([
     nodehub('manifests --part cluster'),
@@ -617,10 +563,6 @@ void t.test('RBAC lets nodes read the hubs’ ConfigMap, and no other', async (t
     ],
   })
   t.match(binding, { metadata: { namespace: 'edge' }, subjects: [{ name: 'system:nodes' }] })
-})
-
-void t.test('version takes no arguments', async (t) => {
-  t.match(await nodehub('version extra'), { code: 2, out: '' })
 })
 
 void t.test('check-config reports a port that is taken', async (t) => {

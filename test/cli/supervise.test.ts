@@ -1,12 +1,10 @@
 import t from 'tap'
 import { EventEmitter } from 'node:events'
-import { mkdirSync } from 'node:fs'
 import { mock } from 'node:test'
 import { turn } from '../../src/base/clock.ts'
 import { createLog } from '../../src/cli/log.ts'
 import { superviseHub, type RunningHub, type Supervision } from '../../src/cli/supervise.ts'
 import { readConfig, type HubConfig } from '../../src/config/config.ts'
-import { CannotListen } from '../../src/http/server/listening.ts'
 
 function configured(argv: readonly string[] = []): HubConfig {
   const result = readConfig({
@@ -90,36 +88,6 @@ void t.test('a hub that cannot start exits 1 with the reason', async (t) => {
   })
   t.equal(code, 1)
   t.match(lines.at(-1), /"level":"fatal".*EADDRINUSE.*the hub cannot run/)
-})
-
-void t.test('a taken port is logged in one line', async (t) => {
-  const { supervision, config, lines } = stage()
-  const cause = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE' })
-  const code = await superviseHub(config, {
-    ...supervision,
-    startHub: () =>
-      Promise.reject(new CannotListen({ host: '::1', port: 1, portFlag: '--proxy-port' }, cause)),
-  })
-  t.equal(code, 1)
-  t.match(JSON.parse(lines.at(-1) ?? ''), {
-    code: 'EADDRINUSE',
-    msg: 'the hub cannot run: [::1]:1 is taken, and no socket that listens there is seen: a program has bound it without listening; --proxy-port sets another port',
-  })
-  t.notMatch(lines.at(-1), /stack/)
-})
-
-void t.test('a folder that cannot be created is logged in one line', async (t) => {
-  const { supervision, config, lines } = stage()
-  const code = await superviseHub(config, {
-    ...supervision,
-    startHub: async () => {
-      mkdirSync('/proc/nobody')
-      throw new Error('it was made')
-    },
-  })
-  t.equal(code, 1)
-  t.match(JSON.parse(lines.at(-1) ?? ''), { msg: /the hub cannot run: .*'\/proc\/nobody'/ })
-  t.notMatch(lines.at(-1), /stack/)
 })
 
 void t.test('a hub that does not stop in time is killed', async (t) => {

@@ -1,6 +1,5 @@
 import t from 'tap'
 import { listDecoder } from '../../../src/api/codec/list-decoder.ts'
-import { MalformedBody } from '../../../src/api/codec/malformed-body.ts'
 import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { cutList, listCutterContract } from '../../contracts/cutter-list.ts'
 import { fixture } from '../../kit/fixture.ts'
@@ -43,49 +42,7 @@ const names = (text: string, projection?: Projection) =>
 const list = (items: string): string =>
   `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":${items}}\n`
 
-const isMalformed = (cut: () => unknown): boolean => {
-  try {
-    cut()
-    return false
-  } catch (error) {
-    return error instanceof MalformedBody
-  }
-}
-
 const malformed = { code: 'MALFORMED_BODY' }
-
-void t.test('each object of a list is known by its metadata', async (t) => {
-  for (const name of ['pods-list.json', 'pods-list.pb', 'pods-metadata.json', 'pods-metadata.pb']) {
-    const projection = name.includes('metadata') ? 'metadata' : 'object'
-    const { objects, end } = cutList(encodingOf(name), projection, [fixture(name)])
-    t.strictSame(
-      objects.map(({ namespace, name, uid, resourceVersion }) => [
-        namespace,
-        name,
-        uid,
-        resourceVersion,
-      ]),
-      [
-        ['plant', 'bare', 'a625c328-ad11-4b62-8aca-58eb39f15d0a', '213'],
-        ['plant', 'collector-a', 'ebbab4fc-ce93-4ac3-8d05-8450a8f72078', '211'],
-        ['plant', 'collector-b', 'fbad414f-5860-4d26-b115-45fbeb4afa43', '212'],
-      ],
-      name,
-    )
-    t.strictSame(end.meta, { resourceVersion: '841', continue: '' })
-    t.equal(end.extra, '')
-  }
-})
-
-void t.test('the bytes of an object are those between the commas, not a copy', async (t) => {
-  const body = fixture('pods-list.json')
-  const { objects } = cutList('json', 'object', [body])
-  const parsed = JSON.parse(body.toString()) as { items: unknown[] }
-  for (const [at, { bytes }] of objects.entries()) {
-    t.strictSame(JSON.parse(Buffer.from(bytes).toString()), parsed.items[at])
-    t.equal(bytes.buffer, body.buffer)
-  }
-})
 
 void t.test('an object carried over does not retain its chunks', async (t) => {
   const cutter = listDecoder('json', 'object')
@@ -132,13 +89,6 @@ void t.test('a row without an object has no name', async (t) => {
   t.match(row, { namespace: '', name: '', uid: '', resourceVersion: '' })
 })
 
-void t.test('metadata may stand after the items, and the kind too', async (t) => {
-  const { head, end } = cutList('json', 'object', [fixture('custom-list.json')])
-  t.strictSame(head.gvk, { group: 'plant.example.com', version: 'v1', kind: 'PumpList' })
-  t.strictSame(end.meta, { resourceVersion: '841', continue: '' })
-  t.strictSame(end.gvk, head.gvk)
-})
-
 void t.test('the kind is that of the first item until the list’s own arrives', async (t) => {
   const body = fixture('custom-list.json')
   const half = body.indexOf('"kind":"PumpList"')
@@ -178,22 +128,6 @@ void t.test('a long list may come in one chunk; objects without a kind are bound
   t.throws(() => late.push(Buffer.from(`{"items":${objects}`)), malformed)
 })
 
-void t.test('white space between tokens changes nothing', async (t) => {
-  const pretty = JSON.stringify(JSON.parse(fixture('pods-list.json').toString()), null, 2)
-  t.strictSame(names(pretty), ['bare', 'collector-a', 'collector-b'])
-  const text = list('[ {"metadata":{"name":"a"}} \n , {"metadata" : { "name" : "b" } } ] ')
-  for (let at = 0; at < text.length; at++) {
-    const chunks = [Buffer.from(text.slice(0, at)), Buffer.from(text.slice(at))]
-    const { objects, body } = cutList('json', 'object', chunks)
-    t.strictSame(
-      objects.map(({ name }) => name),
-      ['a', 'b'],
-    )
-    t.strictSame(JSON.parse(body.toString()), JSON.parse(text))
-    t.equal(body.length, text.length, 'a length that was announced stays true')
-  }
-})
-
 void t.test('white space without an end is refused, wherever it stands', async (t) => {
   const blank = Buffer.alloc(1024 * 1024, ' ')
   for (const begun of ['[', '[{}', '[{},', '[{},{}']) {
@@ -212,14 +146,6 @@ listCutterContract(
   'a list that begins on a new line',
   Buffer.from(list('[\r\n{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}\r\n]')),
 )
-
-void t.test('white space behind an object is the tail’s only if none follows', async (t) => {
-  const cutter = listDecoder('json', 'object')
-  cutter.push(Buffer.from('{"kind":"PodList","apiVersion":"v1","items":[{} '))
-  cutter.push(Buffer.from('\n, {}\t'))
-  cutter.push(Buffer.from(' ]}'))
-  t.equal(Buffer.concat([...cutter.end().tail]).toString(), '\t ]}')
-})
 
 void t.test('"items":null is an empty list, and so is an empty array', async (t) => {
   for (const items of ['null', '[]', '[ ]']) {
@@ -249,38 +175,9 @@ void t.test('the last duplicate key wins', async (t) => {
   t.equal(cutJson(twice).head.gvk.kind, 'B')
 })
 
-void t.test('a name inside something else is not the name', async (t) => {
-  const item =
-    '{"spec":{"metadata":{"name":"no"}},"metadata":{"labels":{"name":"no"},"name":"yes"},"name":"no"}'
-  t.strictSame(names(list(`[${item}]`)), ['yes'])
-})
-
-void t.test('brackets and quotes inside strings are text', async (t) => {
-  const item = '{"metadata":{"name":"a"},"x":"}]\\"}],{\\\\"}'
-  for (const chunks of [1, 2, 3, 5, 7]) {
-    const text = Buffer.from(list(`[${item},${item}]`))
-    const parts: Buffer[] = []
-    for (let at = 0; at < text.length; at += chunks) parts.push(text.subarray(at, at + chunks))
-    t.equal(cutList('json', 'object', parts).objects.length, 2)
-  }
-})
-
 void t.test('a list’s other members are passed on as text', async (t) => {
   const { end } = cutJson('{"kind":"L","apiVersion":"v1","a":[1, {"b":2}],"items":[],"c":"d"}')
   t.equal(end.extra, '"a":[1, {"b":2}],"c":"d"')
-})
-
-void t.test('a body that ends too early is malformed, wherever it ends', async (t) => {
-  for (const name of ['pods-list.json', 'pods-empty.json', 'custom-list.json', 'pods-list.pb']) {
-    const body = fixture(name)
-    // Behind the last field of `raw` a body of protobuf is complete.
-    const last = name.endsWith('.pb') ? body.length - 4 : body.lastIndexOf('}')
-    for (let at = 0; at < last; at++) {
-      const cut = () => cutList(encodingOf(name), 'object', [body.subarray(0, at)])
-      if (!isMalformed(cut)) t.fail(`${name} was whole after ${at} bytes`)
-    }
-    t.pass(name)
-  }
 })
 
 void t.test('bytes that are no list in JSON are malformed', async (t) => {
@@ -386,29 +283,4 @@ void t.test('a message that repeats its metadata is read as decoders read it', a
   )
   const body = bytes('k8s\0', typeMeta, field(0x12, item))
   t.match(cutList('protobuf', 'object', [body]).objects, [{ name: 'b', resourceVersion: '1' }])
-})
-
-void t.test('bytes that are no list in protobuf are malformed', async (t) => {
-  const huge = bytes(0x12, 0xff, 0xff, 0xff, 0xff, 0x0f)
-  const bodies = [
-    bytes(''),
-    bytes('k8s\0'),
-    bytes('k9s\0', typeMeta),
-    bytes('k8s\0', typeMeta),
-    bytes('k8s\0', field(0x12)),
-    bytes('k8s\0', field(0x0a, field(0x0a, 'v1')), field(0x12)),
-    bytes('k8s\0', typeMeta, field(0x12), field(0x12)),
-    bytes('k8s\0', typeMeta, field(0x12, 0x12, 5, 'abc')),
-    bytes('k8s\0', typeMeta, field(0x12, 0x12, 4, 0x0a, 0), field(0x1a)),
-    bytes('k8s\0', typeMeta, field(0x12, 0x10, 5)),
-    bytes('k8s\0', typeMeta, field(0x12, 0x13)),
-    bytes('k8s\0', typeMeta, field(0x12, 0x02, 0x00)),
-    bytes('k8s\0', typeMeta, field(0x12, field(0x12, 0x0a, 9))),
-    bytes('k8s\0', typeMeta, huge, huge),
-    bytes('k8s\0', typeMeta, 0x12, Buffer.alloc(11, 0xff)),
-    bytes('k8s\0', huge.fill(0x0a, 0, 1)),
-  ]
-  for (const body of bodies) {
-    t.throws(() => cutList('protobuf', 'object', [body]), malformed, body.toString('hex'))
-  }
 })

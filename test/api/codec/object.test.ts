@@ -1,12 +1,9 @@
 import t from 'tap'
 import { objectBody, readObject } from '../../../src/api/codec/object.ts'
 import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
-import { cutList } from '../../contracts/cutter-list.ts'
 import { fixture } from '../../kit/fixture.ts'
 
 const encodingOf = (name: string): Encoding => (name.endsWith('.pb') ? 'protobuf' : 'json')
-
-const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1')
 
 void t.test('an object that is read and written again is the same bytes', async (t) => {
   for (const name of [
@@ -30,20 +27,6 @@ void t.test('an object that is read and written again is the same bytes', async 
     const body = fixture(name)
     const { gvk, object } = readObject(encodingOf(name), 'object', body)
     t.ok(objectBody(encodingOf(name), 'object', gvk, object).equals(body), name)
-  }
-})
-
-void t.test('an object alone has the bytes its list holds', async (t) => {
-  for (const [get, list] of [
-    ['pod-get.json', 'pods-list.json'],
-    ['pod-get.pb', 'pods-list.pb'],
-  ] as const) {
-    const { gvk, object } = readObject(encodingOf(get), 'object', fixture(get))
-    const { objects } = cutList(encodingOf(list), 'object', [fixture(list)])
-    const listed = objects.find(({ name }) => name === object.name)
-    t.strictSame(gvk, { group: '', version: 'v1', kind: 'Pod' })
-    t.ok(listed)
-    t.equal(listed && text(listed.bytes), text(object.bytes))
   }
 })
 

@@ -238,27 +238,6 @@ void t.test('undecidable selectors are refused', async (t) => {
   t.throws(() => of(pods, selectors('', 'a b')), { code: 'MALFORMED_SELECTOR' })
 })
 
-void t.test('rows and metadata are selected by their labels and names', async (t) => {
-  for (const [file, projection, encoding] of [
-    ['pods-table', 'table', 'json'],
-    ['pods-metadata', 'metadata', 'json'],
-    ['pods-metadata', 'metadata', 'protobuf'],
-  ] as const) {
-    const from = (...asked: Parameters<typeof selectors>) =>
-      selected(file, pods, selectors(...asked), encoding, projection)
-    t.strictSame(from('', 'app=collector', 'plant'), ['collector-a', 'collector-b'], file)
-    t.strictSame(from('metadata.name=collector-a'), ['collector-a'], file)
-  }
-})
-
-void t.test('everything is true without selectors', async (t) => {
-  const everything = (asked: Selectors) => selectionOf(pods, asked, whole)?.everything
-  t.equal(everything(selectors()), true)
-  t.equal(everything(selectors('', '', 'n')), false)
-  t.equal(everything(selectors('', 'app')), false)
-  t.equal(everything(selectors('metadata.name=a')), false)
-})
-
 const podKind: GVK = { group: '', version: 'v1', kind: 'Pod' }
 const frame = Buffer.from('frame')
 const pod = (app: string, version: string, name = 'a'): ApiObject =>
@@ -308,11 +287,4 @@ void t.test('an object excluded by name is never shown, nor DELETED', async (t) 
   t.strictSame(shown('MODIFIED', 'x', undefined, other), 'nothing')
   t.strictSame(shown('DELETED', 'x', 'x', selectors('', '', 'elsewhere')), 'nothing')
   t.strictSame(shown('MODIFIED', 'x', undefined, selectors()), ['MODIFIED', '2', 'x', true])
-})
-
-void t.test('bookmarks and errors pass any selection', async (t) => {
-  const selection = selectionOf(pods, selectors('metadata.name=b'), whole)
-  if (!selection) throw new Error('it is decidable')
-  const bookmark = { type: 'BOOKMARK', resourceVersion: '3', initialEventsEnd: false } as const
-  t.equal(selectEvent(selection, podKind, 'json', bookmark), bookmark)
 })

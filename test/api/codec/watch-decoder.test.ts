@@ -195,35 +195,6 @@ void t.test(
   },
 )
 
-void t.test('a watch that ends within an event throws', async (t) => {
-  for (const name of ['watch-configmaps.json', 'watch-configmaps.pb', 'watch-table.json']) {
-    const body = fixture(name)
-    const ends = new Set([0])
-    let length = 0
-    const projection = name.includes('table') ? 'table' : 'object'
-    for (const { frame } of cut(encodingOf(name), projection, [body])) {
-      length += frame?.length ?? 0
-      ends.add(length)
-      if (name.endsWith('.json')) ends.add(length - 1)
-    }
-    for (let at = 0; at < body.length; at++) {
-      const cutter = watchDecoder(encodingOf(name), projection)
-      cutter.push(body.subarray(0, at))
-      if (ends.has(at)) t.doesNotThrow(() => cutter.end())
-      else if (!throws(() => cutter.end())) t.fail(`${name} may end after ${at}`)
-    }
-  }
-})
-
-const throws = (end: () => void): boolean => {
-  try {
-    end()
-    return false
-  } catch {
-    return true
-  }
-}
-
 void t.test('an event that changes nothing here is left unread, in its frame', async (t) => {
   for (const body of [
     `{"type":"CHANGED","object":${pod}}\n`,

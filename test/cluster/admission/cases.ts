@@ -90,20 +90,27 @@ const annotation = (name: string): string[] => ['metadata', 'annotations', name]
 /** A webhook with the policy Fail that does not answer. */
 const unanswered = { status: 500, said: /failed calling webhook/ }
 
-const create = (path: string, what: string, body: JsonObject, status = 201): Case => ({
+const create = (path: string, what: string, body: JsonObject): Case => ({
   what,
   method: 'POST',
   path,
   body,
-  status,
+  status: 201,
 })
 
-const patch = (path: string, what: string, body: JsonObject, status = 200): Case => ({
+const patch = (path: string, what: string, body: JsonObject): Case => ({
   what,
   method: 'PATCH',
   path,
   body,
-  status,
+  status: 200,
+})
+
+const refused = (said: RegExp, asked: Case, down?: Case['down']): Case => ({
+  ...asked,
+  status: 422,
+  said,
+  ...(down && { down }),
 })
 
 const labels = (...entries: [string, Json][]): JsonObject => ({
@@ -174,105 +181,73 @@ export const poolCases: readonly Case[] = [
     ],
     down: unanswered,
   },
-  {
-    ...create(
+  refused(
+    /use type: Edge/,
+    create(
       pools,
       'a Cloud pool has no host network',
       poolOf('new', { type: 'Cloud', hostNetwork: true }),
-      422,
     ),
-    said: /use type: Edge/,
-    down: unanswered,
-  },
-  {
-    ...create(
-      '/apis/apps.openyurt.io/v1alpha1/nodepools',
-      'nor has it in the words of v1alpha1',
-      {
-        ...poolOf('new', { type: 'Cloud' }, 'v1alpha1'),
-        metadata: { name: 'new', annotations: { [hostnetwork]: 'true' } },
-      },
-      422,
-    ),
-    said: /use type: Edge/,
-    down: { status: 500, said: /conversion webhook/ },
-  },
-  {
-    ...create(pools, 'there is no type Fog', poolOf('new', { type: 'Fog' }), 422),
-    said: /Fog/,
-    down: unanswered,
-  },
-  {
-    ...create(
-      pools,
-      'there is no strategy dice',
-      poolOf('new', { leaderElectionStrategy: 'dice' }),
-      422,
-    ),
-    said: /dice/,
-    down: unanswered,
-  },
-  {
-    ...create(
-      pools,
-      'an annotation needs a name',
-      poolOf('new', { annotations: { '-&#foo': '' } }),
-      422,
-    ),
-    said: /spec\.annotations/,
-    down: unanswered,
-  },
-  {
-    ...create(
-      pools,
-      'a label needs a value that can be',
-      poolOf('new', { labels: { a: 'not ok!' } }),
-      422,
-    ),
-    said: /spec\.labels/,
-    down: unanswered,
-  },
-  {
-    ...create(
+    unanswered,
+  ),
+  refused(
+    /use type: Edge/,
+    create('/apis/apps.openyurt.io/v1alpha1/nodepools', 'nor has it in the words of v1alpha1', {
+      ...poolOf('new', { type: 'Cloud' }, 'v1alpha1'),
+      metadata: { name: 'new', annotations: { [hostnetwork]: 'true' } },
+    }),
+    { status: 500, said: /conversion webhook/ },
+  ),
+  refused(/Fog/, create(pools, 'there is no type Fog', poolOf('new', { type: 'Fog' })), unanswered),
+  refused(
+    /dice/,
+    create(pools, 'there is no strategy dice', poolOf('new', { leaderElectionStrategy: 'dice' })),
+    unanswered,
+  ),
+  refused(
+    /spec\.annotations/,
+    create(pools, 'an annotation needs a name', poolOf('new', { annotations: { '-&#foo': '' } })),
+    unanswered,
+  ),
+  refused(
+    /spec\.labels/,
+    create(pools, 'a label needs a value that can be', poolOf('new', { labels: { a: 'not ok!' } })),
+    unanswered,
+  ),
+  refused(
+    /spec\.labels.*follow/,
+    create(
       pools,
       'a pool does not label its nodes as another',
       poolOf('new', { labels: { [nodepool]: 'b' } }),
-      422,
     ),
-    said: /spec\.labels.*follow/,
-    down: unanswered,
-  },
-  {
-    ...create(
+    unanswered,
+  ),
+  refused(
+    /spec\.taints/,
+    create(
       pools,
       'a taint needs a name',
       poolOf('new', { taints: [{ key: '-', effect: 'NoSchedule' }] }),
-      422,
     ),
-    said: /spec\.taints/,
-    down: unanswered,
-  },
-  {
-    ...patch(`${pools}/standard`, 'a pool keeps its network', { spec: { hostNetwork: true } }, 422),
-    said: /keeps its hostNetwork/,
-  },
-  {
-    ...patch(`${pools}/host`, 'also where it is taken out', { spec: { hostNetwork: null } }, 422),
-    said: /keeps its hostNetwork/,
-  },
-  {
-    ...patch(`${pools}/standard`, 'a pool keeps its type', { spec: { type: 'Cloud' } }, 422),
-    said: /keeps its type/,
-  },
-  {
-    ...patch(
-      `${pools}/full`,
-      'a pool keeps its connectivity',
-      { spec: { interConnectivity: false } },
-      422,
-    ),
-    said: /keeps its interConnectivity/,
-  },
+    unanswered,
+  ),
+  refused(
+    /keeps its hostNetwork/,
+    patch(`${pools}/standard`, 'a pool keeps its network', { spec: { hostNetwork: true } }),
+  ),
+  refused(
+    /keeps its hostNetwork/,
+    patch(`${pools}/host`, 'also where it is taken out', { spec: { hostNetwork: null } }),
+  ),
+  refused(
+    /keeps its type/,
+    patch(`${pools}/standard`, 'a pool keeps its type', { spec: { type: 'Cloud' } }),
+  ),
+  refused(
+    /keeps its interConnectivity/,
+    patch(`${pools}/full`, 'a pool keeps its connectivity', { spec: { interConnectivity: false } }),
+  ),
   {
     ...patch(`${pools}/host`, 'labels are changed', { spec: { labels: { a: 'b' } } }),
     shown: [[['spec', 'labels', 'a'], 'b']],
@@ -410,19 +385,14 @@ export const nodeCases: readonly Case[] = [
     as: 'system:node:edge-9',
     shown: [[label(hostnetwork), 'true']],
   },
-  {
-    ...patch(`${nodes}/in-standard`, 'a node is not moved', labels([nodepool, 'host']), 422),
-    said: /take this label off before another/,
-  },
-  {
-    ...patch(
-      `${nodes}/in-host/status`,
-      'nor by way of its status',
-      labels([nodepool, 'standard']),
-      422,
-    ),
-    said: /take this label off before another/,
-  },
+  refused(
+    /take this label off before another/,
+    patch(`${nodes}/in-standard`, 'a node is not moved', labels([nodepool, 'host'])),
+  ),
+  refused(
+    /take this label off before another/,
+    patch(`${nodes}/in-host/status`, 'nor by way of its status', labels([nodepool, 'standard'])),
+  ),
   {
     ...patch(`${nodes}/in-host`, 'a node leaves its pool', labels([nodepool, null])),
     shown: [
@@ -430,92 +400,73 @@ export const nodeCases: readonly Case[] = [
       [label(hostnetwork), 'true'],
     ],
   },
+  refused(
+    /only the controller/,
+    patch(`${nodes}/in-host`, 'it keeps the label', labels([nodepool, null], [hostnetwork, null])),
+  ),
+  refused(
+    /only the controller/,
+    patch(`${nodes}/in-host/status`, 'also by way of its status', labels([hostnetwork, null])),
+  ),
+  refused(
+    /only the controller/,
+    patch(`${nodes}/orphan`, 'no user puts the label on', labels([hostnetwork, 'true'])),
+  ),
   {
-    ...patch(
-      `${nodes}/in-host`,
-      'it keeps the label',
-      labels([nodepool, null], [hostnetwork, null]),
-      422,
+    ...refused(
+      /only the controller/,
+      patch(`${nodes}/orphan/status`, 'nor does its kubelet', labels([hostnetwork, 'true'])),
     ),
-    said: /only the controller/,
-  },
-  {
-    ...patch(
-      `${nodes}/in-host/status`,
-      'also by way of its status',
-      labels([hostnetwork, null]),
-      422,
-    ),
-    said: /only the controller/,
-  },
-  {
-    ...patch(`${nodes}/orphan`, 'no user puts the label on', labels([hostnetwork, 'true']), 422),
-    said: /only the controller/,
-  },
-  {
-    ...patch(`${nodes}/orphan/status`, 'nor does its kubelet', labels([hostnetwork, 'true']), 422),
     as: 'system:node:orphan',
-    said: /only the controller/,
   },
   {
     ...patch(`${nodes}/orphan`, 'the controller does', labels([hostnetwork, 'true'])),
     as: 'controller',
     shown: [[label(hostnetwork), 'true']],
   },
-  {
-    ...patch(
+  refused(
+    /was in a standard pool and .* is a host-network pool: delete the Node/,
+    patch(
       `${nodes}/left-standard`,
       'a standard node enters no host-network pool',
       labels([nodepool, 'host']),
-      422,
     ),
-    said: /was in a standard pool and .* is a host-network pool: delete the Node/,
-  },
-  {
-    ...patch(`${nodes}/left-standard`, 'nor by a wish', labels([desired, 'host']), 422),
-    said: /was in a standard pool/,
-    down: { status: 200 },
-  },
-  {
-    ...patch(
+  ),
+  refused(
+    /was in a standard pool/,
+    patch(`${nodes}/left-standard`, 'nor by a wish', labels([desired, 'host'])),
+    { status: 200 },
+  ),
+  refused(
+    /was in a host-network pool and .* is a standard pool: delete the Node/,
+    patch(
       `${nodes}/left-host`,
       'a host-network node enters no standard pool',
       labels([nodepool, 'standard']),
-      422,
     ),
-    said: /was in a host-network pool and .* is a standard pool: delete the Node/,
-  },
+  ),
   {
     ...patch(`${nodes}/left-host`, 'it enters another of its kind', labels([nodepool, 'host-too'])),
     shown: [[annotation(previous), memory('host', true)]],
   },
-  {
-    ...patch(
-      `${nodes}/left-host`,
-      'what it was is not forgotten',
-      { metadata: { annotations: { [previous]: null } } },
-      422,
-    ),
-    said: /stays remembered/,
-  },
-  {
-    ...patch(
-      `${nodes}/left-standard`,
-      'nor that it was a standard one',
-      { metadata: { annotations: { [previous]: null } } },
-      422,
-    ),
-    said: /stays remembered/,
-  },
-  {
-    ...patch(
-      `${nodes}/left-standard`,
-      'nor is it told otherwise',
-      { metadata: { annotations: { [previous]: memory('standard', true) } } },
-      422,
-    ),
-    said: /stays remembered/,
-  },
+  refused(
+    /stays remembered/,
+    patch(`${nodes}/left-host`, 'what it was is not forgotten', {
+      metadata: { annotations: { [previous]: null } },
+    }),
+  ),
+  refused(
+    /stays remembered/,
+    patch(`${nodes}/left-standard`, 'nor that it was a standard one', {
+      metadata: { annotations: { [previous]: null } },
+    }),
+  ),
+  refused(
+    /stays remembered/,
+    patch(`${nodes}/left-standard`, 'nor is it told otherwise', {
+      metadata: { annotations: { [previous]: memory('standard', true) } },
+    }),
+  ),
   {
     ...patch(`${nodes}/orphan`, 'an orphan enters a pool', labels([nodepool, 'host'])),
     shown: [
@@ -544,15 +495,14 @@ export const nodeCases: readonly Case[] = [
       [annotation(previous), null],
     ],
   },
-  {
-    ...patch(
+  refused(
+    /only nodes themselves/,
+    patch(
       `${nodes}/orphan`,
       'a user does not make it an edge worker',
       labels([edgeWorker, 'true']),
-      422,
     ),
-    said: /only nodes themselves/,
-  },
+  ),
   {
     ...patch(`${nodes}/orphan`, 'but by itself', labels([edgeWorker, 'true'])),
     as: 'system:node:orphan',
@@ -638,15 +588,14 @@ export const podCases: readonly Case[] = [
     }),
     shown: [[['spec', 'affinity'], null]],
   },
-  {
-    ...create(
+  refused(
+    /at least one node selector term/,
+    create(
       pods,
       'an excluded pod with no terms, which the API server refuses',
       podOf(required(), { [exclude]: 'true' }),
-      422,
     ),
-    said: /at least one node selector term/,
-  },
+  ),
 ]
 
 const inPools = (...values: string[]) => ({

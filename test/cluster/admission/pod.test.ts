@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isExcluded, isMirror, keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
+import { keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { valueAt } from '../../../src/api/kube/json-at.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
@@ -90,19 +90,6 @@ function randomExpression(random: Random): Json {
   const values = ['a', 'b', 'true'].filter(() => random.once(2))
   return { key, operator, values: values.length === 0 ? ['true'] : values }
 }
-
-void t.test('only the value "true" excludes, and mirror pods are known', async (t) => {
-  const annotated = (annotations: JsonObject) => ({ metadata: { annotations } })
-  t.ok(isExcluded(annotated({ 'apps.openyurt.io/exclude-host-network-pool': 'true' })))
-  for (const value of ['True', 'false', '1', '', true])
-    t.notOk(
-      isExcluded(annotated({ 'apps.openyurt.io/exclude-host-network-pool': value })),
-      `${value}`,
-    )
-  t.notOk(isExcluded({}))
-  t.ok(isMirror(annotated({ 'kubernetes.io/config.mirror': 'abc' })))
-  t.notOk(isMirror(annotated({})))
-})
 
 void t.test('pods with malformed affinity are left unchanged', async (t) => {
   for (const odd of [

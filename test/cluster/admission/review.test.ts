@@ -2,7 +2,6 @@ import t from 'tap'
 import type { ClusterLookup } from '../../../src/cluster/admission/lookup.ts'
 import { webhookPaths } from '../../../src/cluster/admission/paths.ts'
 import { reviewAdmission, type AdmissionOptions } from '../../../src/cluster/admission/review.ts'
-import { convertedPool } from '../../../src/cluster/crd/conversion.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/api/kube/json.ts'
 import { valueAt, objectAt, textAt, withAt } from '../../../src/api/kube/json-at.ts'
 import { jsonPatch } from '../../../src/api/kube/patch/json-patch.ts'
@@ -68,59 +67,6 @@ const pod = (annotations: JsonObject = {}, rest: JsonObject = {}): JsonObject =>
   spec: { containers: [] },
 })
 const excluded = { 'apps.openyurt.io/exclude-host-network-pool': 'true' }
-const terms = [
-  'spec',
-  'affinity',
-  'nodeAffinity',
-  'requiredDuringSchedulingIgnoredDuringExecution',
-  'nodeSelectorTerms',
-]
-
-void t.test('each kind is admitted at its webhook’s path', async (t) => {
-  const labels = { 'apps.openyurt.io/nodepool': 'host' }
-  const joined = await outcome(nodeDefaults, review('Node', 'CREATE', { object: node(labels) }))
-  t.equal(valueAt(joined.object, 'metadata', 'labels', 'nodepool.openyurt.io/hostnetwork'), 'true')
-  const stray = await outcome(
-    nodeDefaults,
-    review('Node', 'CREATE', { object: node({ 'apps.openyurt.io/nodepool': 'x' }) }),
-  )
-  t.match(stray, { allowed: true, warnings: ['there is no NodePool x'] })
-  const wished = await outcome(
-    nodeDefaults,
-    review('Node', 'UPDATE', {
-      oldObject: node(),
-      object: node({ 'apps.openyurt.io/desired-nodepool': 'standard' }),
-    }),
-  )
-  t.equal(valueAt(wished.object, 'metadata', 'labels', 'apps.openyurt.io/nodepool'), 'standard')
-  const moved = { oldObject: node({ 'nodepool.openyurt.io/hostnetwork': 'true' }), object: node() }
-  t.match(await outcome(nodeRules, review('Node', 'UPDATE', moved)), {
-    allowed: false,
-    status: { code: 422 },
-  })
-  const byController = { ...moved, userInfo: { username: 'controller' } }
-  t.match(await outcome(nodeRules, review('Node', 'UPDATE', byController)), { allowed: true })
-
-  const filled = await outcome(poolDefaults, review('NodePool', 'CREATE', { object: pool({}) }))
-  t.equal(valueAt(filled.object, 'spec', 'type'), 'Edge')
-  const cloud = { object: pool({ type: 'Cloud', hostNetwork: true }) }
-  t.match(await outcome(poolRules, review('NodePool', 'CREATE', cloud)), {
-    allowed: false,
-    status: { code: 422 },
-  })
-  const changed = { oldObject: pool({}), object: pool({ hostNetwork: true }) }
-  t.match(await outcome(poolRules, review('NodePool', 'UPDATE', changed)), {
-    allowed: false,
-    status: { code: 403 },
-  })
-  t.match(await outcome(poolRules, review('NodePool', 'DELETE', { oldObject: pool({}) })), {
-    allowed: true,
-  })
-
-  const kept = await outcome(podDefaults, review('Pod', 'CREATE', { object: pod(excluded) }))
-  t.equal((valueAt(kept.object, ...terms) as Json[] | undefined)?.length, 1)
-})
-
 void t.test('an unchanged object gets no patch', async (t) => {
   const answer = await reviewAdmission(
     podDefaults,
@@ -133,33 +79,6 @@ void t.test('an unchanged object gets no patch', async (t) => {
     response: { uid: 'u-1', allowed: true },
   })
 })
-
-void t.test('a mirror pod is left alone, annotation or not', async (t) => {
-  const mirror = pod({ ...excluded, 'kubernetes.io/config.mirror': 'x' })
-  const { object } = await outcome(podDefaults, review('Pod', 'CREATE', { object: mirror }))
-  t.equal(valueAt(object, ...terms), undefined)
-})
-
-void t.test(
-  'with propagation on, a pod gets its pool’s hostNetwork, unless it is excluded',
-  async (t) => {
-    const labels = { 'apps.openyurt.io/pool-name': 'host' }
-    const asked = (annotations: JsonObject) =>
-      review('Pod', 'CREATE', { object: pod(annotations, { labels }) })
-    const on = rules({ propagate: true })
-    t.equal(
-      valueAt((await outcome(podDefaults, asked({}), on)).object, 'spec', 'hostNetwork'),
-      true,
-    )
-    t.equal(
-      valueAt((await outcome(podDefaults, asked({}))).object, 'spec', 'hostNetwork'),
-      undefined,
-    )
-    const both = await outcome(podDefaults, asked(excluded), on)
-    t.equal(valueAt(both.object, 'spec', 'hostNetwork'), undefined)
-    t.equal((valueAt(both.object, ...terms) as Json[] | undefined)?.length, 1)
-  },
-)
 
 void t.test('creating a pod returns lint’s warnings', async (t) => {
   const lookup: ClusterLookup = {
@@ -228,39 +147,6 @@ void t.test('warnings for a template match admission of its pods', async (t) => 
   t.match(await said(workload('Job', {}, { labels })), ['there is no NodePool nowhere', String])
   const kept = workload('Job', atHost, { annotations: excluded })
   t.match(await said(kept), [/stays Pending.*\(never-scheduled\)$/])
-})
-
-void t.test('a pool written through an older version keeps fields that it lacks', async (t) => {
-  const stored = {
-    ...pool({ type: 'Edge', hostNetwork: true, interConnectivity: true, leaderReplicas: 3 }),
-    status: { readyNodeNum: 1, leaderNum: 1 },
-  }
-  for (const version of ['v1alpha1', 'v1beta1'] as const) {
-    const replaced = {
-      ...withAt(convertedPool(stored, version), ['metadata', 'annotations'], undefined),
-      spec: {
-        type: 'Edge',
-        ...(version === 'v1beta1' && { hostNetwork: true }),
-        labels: { a: 'b' },
-      },
-    }
-    const object = convertedPool(replaced, 'v1beta2')
-    const request = { oldObject: stored, object, requestKind: { version } }
-    const { object: kept } = await outcome(poolDefaults, review('NodePool', 'UPDATE', request))
-    t.strictSame(
-      objectAt(kept, 'spec'),
-      { ...objectAt(stored, 'spec'), labels: { a: 'b' } },
-      version,
-    )
-    t.strictSame(objectAt(kept, 'status'), stored.status, version)
-  }
-  const request = {
-    oldObject: stored,
-    object: pool({ type: 'Edge' }),
-    requestKind: { version: 'v1beta2' },
-  }
-  const { object } = await outcome(poolDefaults, review('NodePool', 'UPDATE', request))
-  t.strictSame(object, pool({ type: 'Edge' }), 'what its own version takes out is meant')
 })
 
 void t.test('a kubelet that registers is never refused', async (t) => {

@@ -67,26 +67,6 @@ const events = ({ sandbox }: TestCluster): string[] =>
     .list({ group: '', version: 'v1', resource: 'events' }, 'default')
     .map((event) => `${textAt(event, 'involvedObject', 'name')} ${textAt(event, 'reason')}`)
 
-void t.test('nodes get their pool’s labels, and its status lists them', async (t) => {
-  const cluster = await startTestCluster(t)
-  const { sandbox } = cluster
-  sandbox.create(nodePools, pool('p', { labels: { zone: 'a' } }))
-  sandbox.create(nodePools, pool('h', { hostNetwork: true }))
-  for (const name of ['p-1', 'p-2']) sandbox.create(nodes, node(name, 'p'))
-  sandbox.create(nodes, node('h-1', 'h'))
-  sandbox.create(pods, onNode('on-the-host', 'h-1', { hostNetwork: true }))
-  const { controller } = new Running(t, cluster)
-  await controller.settled()
-  t.strictSame(
-    [label(cluster, 'p-1', 'zone'), label(cluster, 'h-1', hostNetworkLabel)],
-    ['a', 'true'],
-  )
-  t.match(sandbox.get(nodePools, 'p'), {
-    metadata: { finalizers: ['nodepool.openyurt.io/nodes'] },
-    status: { readyNodeNum: 2, unreadyNodeNum: 0, nodes: ['p-1', 'p-2'] },
-  })
-})
-
 void t.test(
   '500 nodes: a change reaches each in one write, and a restart writes nothing',
   async (t) => {

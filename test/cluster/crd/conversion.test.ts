@@ -118,27 +118,6 @@ void t.test('the annotation counts in v1alpha1 alone once a pool has the field',
   t.strictSame(through(stray, 'v1beta1', 'v1alpha1', 'v1beta1', 'v1beta2'), stray)
 })
 
-void t.test('leadership fields are not reset by an older version', async (t) => {
-  const spec = {
-    type: 'Edge',
-    interConnectivity: true,
-    enableLeaderElection: true,
-    leaderElectionStrategy: 'mark',
-    leaderReplicas: 3,
-    leaderNodeLabelSelector: { a: 'b' },
-    poolScopeMetadata: [{ group: '', version: 'v1', resource: 'configmaps' }],
-  }
-  const status = { readyNodeNum: 1, leaderNum: 1, conditions: [{ type: 'LeaderReady' }] }
-  const stored = pool('v1beta2', spec, { status })
-  for (const version of ['v1alpha1', 'v1beta1'] as const) {
-    const relabelled = withAt(through(stored, version), ['spec', 'labels'], { c: 'd' })
-    t.strictSame(
-      through(relabelled, 'v1beta2'),
-      pool('v1beta2', { ...spec, labels: { c: 'd' } }, { status }),
-    )
-  }
-})
-
 void t.test('a pool without a status takes none from the annotation', async (t) => {
   const stored = pool('v1beta2', {}, { status: { leaderNum: 3 } })
   const exported = withAt(through(stored, 'v1beta1'), ['status'], undefined)

@@ -125,6 +125,22 @@ class Requesting {
   }
 }
 
+/** Passes on what the hub looks at, and waits until it has looked some more times. */
+function looking(): [<Value>(value: Value) => Value, () => Promise<void>] {
+  let looks = 0
+  const looked = new Condition()
+  const looksAt = <Value>(value: Value): Value => {
+    looks += 1
+    looked.changed()
+    return value
+  }
+  const looksAgain = (): Promise<void> => {
+    const least = looks + 3
+    return looked.until(() => looks > least)
+  }
+  return [looksAt, looksAgain]
+}
+
 void t.test('a certificate is requested for the hub’s names, and stored', async (t) => {
   const joinable = await startJoinable(t)
   const hub = await new Requesting(t, joinable).start()
@@ -231,16 +247,9 @@ void t.test('no certificate is requested until all its names are known', async (
   const hub = new Requesting(t, joinable)
   const before = await hub.leave(3_600_000_000, names)
   const known: { names?: readonly string[] } = {}
-  let looks = 0
-  const looked = new Condition()
-  await hub.start({
-    names: () => {
-      looks += 1
-      looked.changed()
-      return known.names
-    },
-  })
-  await looked.until(() => looks > 3)
+  const [looksAt, looksAgain] = looking()
+  await hub.start({ names: () => looksAt(known.names) })
+  await looksAgain()
   t.strictSame(joinable.requesters, [])
   t.strictSame(hub.shown, [before.certificate], 'the stored one is shown')
   known.names = [...names, '10.96.0.1']
@@ -256,23 +265,8 @@ void t.test('a certificate whose CA the cluster withdraws is replaced', async (t
   const former = await CertificateAuthority.create('former')
   const before = await hub.leave(86_400_000, names, former)
   let bundle = former.certificate + joinable.authority.certificate
-  let looks = 0
-  const looked = new Condition()
-  await hub.start({
-    authorities: () => {
-      looks += 1
-      looked.changed()
-      return bundle
-    },
-    pace: { ...pace, approvalMs: 0 },
-  })
-  const looksAgain = (): Promise<void> =>
-    looked.until(
-      (
-        (least) => () =>
-          looks > least
-      )(looks + 3),
-    )
+  const [looksAt, looksAgain] = looking()
+  await hub.start({ authorities: () => looksAt(bundle), pace: { ...pace, approvalMs: 0 } })
   await looksAgain()
   t.strictSame(joinable.requesters, [], 'while both authorities are good')
   joinable.verdict = 'wait'
@@ -290,18 +284,10 @@ void t.test('no second certificate is requested of a signer that pods do not tru
   const joinable = await startJoinable(t)
   const hub = new Requesting(t, joinable)
   const other = await CertificateAuthority.create('other')
-  let looks = 0
-  const looked = new Condition()
-  await hub.start({
-    authorities: () => {
-      looks += 1
-      looked.changed()
-      return other.certificate
-    },
-  })
+  const [looksAt, looksAgain] = looking()
+  await hub.start({ authorities: () => looksAt(other.certificate) })
   await hub.obtains()
-  const before = looks
-  await looked.until(() => looks > before + 3)
+  await looksAgain()
   t.equal(joinable.requesters.length, 1)
   t.strictSame(hub.shown, hub.obtained)
 })

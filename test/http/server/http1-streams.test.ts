@@ -9,33 +9,7 @@ import {
   provenAs,
 } from '../../kit/listener.ts'
 import { fill } from '../../kit/wire/fill.ts'
-import { valuesOf } from '../../kit/wire/wire.ts'
 import { until } from '../../kit/until.ts'
-
-void t.test('a body is passed on as it comes, chunked or with a length', async (t) => {
-  const parts: string[] = []
-  let arrived: (() => void) | undefined
-  const { dial } = await startListener(t, async ({ body }) => {
-    for await (const chunk of body ?? []) {
-      parts.push((chunk as Buffer).toString())
-      arrived?.()
-    }
-    return wholeReply(parts.join('|'))
-  })
-  const next = (): Promise<void> => new Promise((resolve) => (arrived = resolve))
-  const client = await dial()
-  for (const [head, first, second] of [
-    ['Transfer-Encoding: chunked', '3\r\nabc\r\n', '2\r\nde\r\n0\r\n\r\n'],
-    ['Content-Length: 5', 'abc', 'de'],
-  ] as const) {
-    parts.length = 0
-    const came = next()
-    client.write(`POST / HTTP/1.1\r\nHost: hub\r\n${head}\r\n\r\n${first}`)
-    await came
-    t.strictSame(parts, ['abc'])
-    t.equal((await client.write(second).answer()).body, 'abc|de')
-  }
-})
 
 void t.test('there is a body only where the head says so', async (t) => {
   const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
@@ -70,35 +44,6 @@ void t.test('an unread body does not block the next request', async (t) => {
   }
 })
 
-void t.test('the head of a stream goes out before any byte of it', async (t) => {
-  let sink: Sink | undefined
-  const { dial } = await startListener(t, async () =>
-    scriptedReply((opened) => void (sink = opened), 'Content-Type', 'application/json'),
-  )
-  const client = await dial()
-  const head = await client.write(get()).head()
-  t.strictSame(valuesOf(head, 'transfer-encoding'), ['chunked'])
-  sink?.write(Buffer.from('{"a":1}\n'))
-  t.equal(await client.chunk(), '{"a":1}\n')
-  sink?.write(Buffer.from('{"b":2}\n'))
-  t.equal(await client.chunk(), '{"b":2}\n')
-  sink?.end()
-  t.equal(await client.chunk(), '')
-})
-
-void t.test('trailers follow the body', async (t) => {
-  const { dial } = await startListener(t, async () =>
-    scriptedReply((sink) => {
-      sink.write(Buffer.from('abc'))
-      sink.end(['X-One', '1', 'x-TWO', '2'])
-      return undefined
-    }),
-  )
-  const { body, trailers } = await (await dial()).write(get()).answer()
-  t.equal(body, 'abc')
-  t.strictSame(trailers, ['X-One', '1', 'x-TWO', '2'])
-})
-
 void t.test('a failed stream is a break, at whatever point it fails', async (t) => {
   const cause = new Error('cut')
   for (const when of ['at once', 'before a byte', 'after some']) {
@@ -122,30 +67,6 @@ void t.test('a failed stream is a break, at whatever point it fails', async (t) 
     t.strictSame(broken, [cause], `${when}: it is reported, once`)
   }
 })
-
-void t.test(
-  'a stream whose client has gone is given up, once, and one that has ended is not',
-  async (t) => {
-    let sink: Sink | undefined
-    const given: string[] = []
-    const { dial, seen, broken } = await startListener(t, async ({ url }) =>
-      scriptedReply((opened) => {
-        sink = opened
-        return () => given.push(url)
-      }),
-    )
-    const client = await dial()
-    await client.write(get('/left')).head()
-    client.destroy()
-    t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
-    t.strictSame(given, ['/left'])
-    sink?.write(Buffer.from('into the void'))
-    await sink?.drained()
-    sink?.end()
-    sink?.fail(new Error('late'))
-    t.strictSame(broken, [], 'a client that goes is no failure')
-  },
-)
 
 void t.test('a writer learns of a slow client, and waits for it', async (t) => {
   let sink: Sink | undefined

@@ -1,53 +1,8 @@
 import type { Duplex } from 'node:stream'
 import t from 'tap'
 import type { WireReply } from '../../../src/http/exchange/exchange.ts'
-import {
-  aborted,
-  scriptedReply,
-  get,
-  wholeReply,
-  startListener,
-  upgrading,
-} from '../../kit/listener.ts'
+import { aborted, scriptedReply, get, wholeReply, startListener } from '../../kit/listener.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
-import { keepProcessAlive } from '../../../src/base/clock.ts'
-
-void t.test(
-  'an upgrade handler gets the connection, and the bytes sent with the head',
-  async (t) => {
-    const { dial, seen } = await startListener(t, async () => ({
-      kind: 'upgrade',
-      from: 'cloud',
-      take: (socket, head) => {
-        socket.write(`taken ${head.toString()} `)
-        socket.pipe(socket)
-      },
-    }))
-    const client = await dial()
-    client.write(`${upgrading}early`)
-    t.equal(await client.take(12), 'taken early ')
-    t.equal(await client.write('late').take(4), 'late')
-    t.equal(seen[0]?.upgrade, true)
-    client.socket.end()
-    await client.ended
-    t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
-  },
-)
-
-void t.test('an upgrade can be refused with a body', async (t) => {
-  const { dial, seen } = await startListener(t, async () => ({
-    ...wholeReply('no', 'X-b', '1'),
-    status: 503,
-  }))
-  const client = await dial()
-  const answer = await client.write(upgrading).answer()
-  t.match(answer, { status: 503, body: 'no' })
-  t.strictSame(valuesOf(answer, 'X-b'), ['1'])
-  await client.ended
-  using _alive = keepProcessAlive()
-  await aborted(seen[0]?.signal ?? AbortSignal.abort())
-  t.notOk(client.socket.writableEnded, 'though the client keeps its end open')
-})
 
 void t.test('a refused upgrade’s status line has a reason phrase', async (t) => {
   const { dial } = await startListener(t, async () => ({ ...wholeReply('no'), status: 404 }))

@@ -1,13 +1,6 @@
 import type { Socket } from 'node:net'
 import t from 'tap'
-import {
-  aborted,
-  scriptedReply,
-  get,
-  wholeReply,
-  startListener,
-  textOf,
-} from '../../kit/listener.ts'
+import { aborted, scriptedReply, get, wholeReply, startListener } from '../../kit/listener.ts'
 import { valuesOf } from '../../kit/wire/wire.ts'
 import { until } from '../../kit/until.ts'
 import { nodeIdentity } from '../../../src/api/request/identity.ts'
@@ -81,13 +74,6 @@ void t.test('the Keep-Alive timeout exceeds 90 seconds', async (t) => {
   t.ok(Number(/timeout=(\d+)/.exec(keepAlive)?.[1]) > 90, keepAlive)
 })
 
-void t.test('a head of almost 64 KB is taken', async (t) => {
-  const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
-  const long = 'v'.repeat(63 * 1024)
-  t.equal((await (await dial()).write(get('/', `X-Long: ${long}`)).answer()).status, 200)
-  t.equal(seen[0]?.headers.get('x-long')?.length, long.length)
-})
-
 void t.test('a head above 64 KB gets 431, and the connection is closed', async (t) => {
   const { dial, seen } = await startListener(t, async () => wholeReply('ok'))
   const client = await dial()
@@ -96,14 +82,6 @@ void t.test('a head above 64 KB gets 431, and the connection is closed', async (
   t.equal(answer.body, '431 Request Header Fields Too Large')
   await client.ended
   t.equal(seen.length, 0)
-})
-
-void t.test('a client that sends Expect: 100-continue gets 100 Continue', async (t) => {
-  const { dial } = await startListener(t, async (incoming) => wholeReply(await textOf(incoming)))
-  const client = await dial()
-  client.write('POST / HTTP/1.1\r\nHost: hub\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n')
-  t.equal((await client.head()).line, 'HTTP/1.1 100 Continue')
-  t.equal((await client.write('abc').answer()).body, 'abc')
 })
 
 void t.test('pipelined requests are answered in the order in which they came', async (t) => {

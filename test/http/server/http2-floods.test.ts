@@ -3,17 +3,13 @@ import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:tls'
 import t from 'tap'
 import type { AbortSignalLike } from '../../../src/base/abort.ts'
-import { CertificateAuthority } from '../../../src/certificates/authority.ts'
-import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { limits } from '../../../src/http/server/limits.ts'
-import { listenSecurely } from '../../../src/http/server/listener.ts'
 import { floodOver, settingsFrames, startFlooded } from '../../kit/flooding.ts'
 import { frame, get, postFields } from '../../kit/http2-frames.ts'
 import { openStream } from '../../kit/http2.ts'
 import { wholeReply } from '../../kit/listener.ts'
 import { until } from '../../kit/until.ts'
 
-const hubs = await CertificateAuthority.create('hub')
 const cancel = Buffer.from('00000008', 'hex')
 
 /**
@@ -40,33 +36,18 @@ for (const [name, nth, answered] of floods) {
     async (t) => {
       const open = new Set<AbortSignalLike>()
       let asked = 0
-      const listener = await listenSecurely({
-        at: [{ host: '127.0.0.1', port: 0 }],
-        maxConnections: 100,
-        credentials: await hubs.issue({
-          commonName: 'hub',
-          usage: 'server',
-          ipAddresses: ['127.0.0.1'],
-        }),
-        onBroken: () => undefined,
-        handler: async ({ url, signal, body }) => {
-          if (url === '/another') {
-            const headers = new HeaderList(['Content-Length', '2'])
-            return { kind: 'body', from: 'hub', status: 200, headers, body: Buffer.from('ok') }
-          }
-          asked++
-          open.add(signal)
-          signal.addEventListener('abort', () => open.delete(signal))
-          body?.resume()
-          return new Promise(() => undefined)
-        },
+      const { listener, ca } = await startFlooded(t, async ({ url, signal, body }) => {
+        if (url === '/another') return wholeReply('ok')
+        asked++
+        open.add(signal)
+        signal.addEventListener('abort', () => open.delete(signal))
+        body?.resume()
+        return new Promise(() => undefined)
       })
-      t.teardown(() => listener.close(0))
-      const trust = { port: listener.port, host: '127.0.0.1', ca: hubs.certificate }
-      const flooder = connect({ ...trust, ALPNProtocols: ['h2'] })
+      const flooder = connect({ port: listener.port, host: '127.0.0.1', ca, ALPNProtocols: ['h2'] })
       await once(flooder, 'secureConnect')
       await floodOver(flooder, nth)
-      const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: hubs.certificate })
+      const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca })
       t.teardown(() => session.destroy())
       t.equal((await openStream(session, { ':path': '/another' }).whole()).body, 'ok')
       t.ok(asked <= answered, `${asked} requests began`)

@@ -91,35 +91,12 @@ void t.test('a connection over HTTP/1.1 that has been idle for long is closed', 
   await client.ended
 })
 
-void t.test('a connection over HTTP/2 that has been idle for long is closed', async (t) => {
-  const { secure } = await starting(t, { idleMs: 50, stalledMs: 100 })
-  const client = new Wire(await dialSecurely(t, secure))
-  client.write(Buffer.concat([preface, frame(4, 0, 0)]))
-  await t.resolves(client.ended)
-})
-
 void t.test('a head that does not come to its end is answered 408', async (t) => {
   const { plain } = await starting(t, { headMs: 50 })
   const client = await dial(t, plain)
   client.write('GET / HTTP/1.1\r\nHost: hub\r\n')
   t.equal((await client.answer()).status, 408)
   await client.ended
-})
-
-void t.test('an unread body that never ends is cut', async (t) => {
-  for (const [who, others] of [
-    [undefined, { unprovenMs: 50 }],
-    [nodeIdentity, { restMs: 50 }],
-  ] as const) {
-    const { plain } = await starting(t, others, async (incoming) => {
-      if (who) incoming.onProven?.(who)
-      return wholeReply('not read')
-    })
-    const client = await dial(t, plain)
-    client.write('POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 10\r\n\r\n1')
-    t.equal((await client.answer()).body, 'not read')
-    await client.ended
-  }
 })
 
 void t.test('the memory of an HTTP/2 session is bounded', async (t) => {

@@ -179,21 +179,6 @@ void t.test(
   },
 )
 
-void t.test('a token in a WebSocket protocol equals one in Authorization', async (t) => {
-  const encoded = Buffer.from('browser.token').toString('base64url')
-  const offered = `v5.channel.k8s.io, base64url.bearer.authorization.k8s.io.${encoded}`
-  const byProtocol = await authenticate(
-    { ...request('Sec-WebSocket-Protocol', offered), upgrade: true },
-    rules('root', 0),
-  )
-  t.equal(byProtocol.credential, 'caller')
-  const byField = await authenticate(
-    request('Authorization', 'Bearer browser.token'),
-    rules('root', 0),
-  )
-  t.equal(byProtocol.identity, byField.identity)
-})
-
 void t.test(
   'over TLS without a certificate the rules are the same, but only offline',
   async (t) => {

@@ -38,38 +38,16 @@ async function pair(
   return { near, far }
 }
 
-void t.test(
-  'a connection within the host is owned by the user that made it',
-  { skip: skipTable },
-  async (t) => {
-    const { far } = await pair(t, '127.0.0.1', '127.0.0.1')
+for (const [what, skip, listenOn, host] of [
+  ['within the host', skipTable, '127.0.0.1', '127.0.0.1'],
+  ['over IPv6', skipIpv6, '::1', '::1'],
+  ['over IPv4 to a dual-stack listener', skipIpv6, '::', '127.0.0.1'],
+  ['of an IPv6 socket with an IPv4 address', skipIpv6, '127.0.0.1', '::ffff:127.0.0.1'],
+] as const)
+  void t.test(`a connection is owned by the user that made it: ${what}`, { skip }, async (t) => {
+    const { far } = await pair(t, listenOn, host)
     t.equal(await owners.uid(peerOf(far)), uid)
-  },
-)
-
-void t.test('the owner of a connection over IPv6 is found', { skip: skipIpv6 }, async (t) => {
-  const { far } = await pair(t, '::1', '::1')
-  t.equal(await owners.uid(peerOf(far)), uid)
-})
-
-void t.test(
-  'the owner of an IPv4 connection to a dual-stack listener is found',
-  { skip: skipIpv6 },
-  async (t) => {
-    const { far } = await pair(t, '::', '127.0.0.1')
-    t.equal(far.remoteAddress, '::ffff:127.0.0.1')
-    t.equal(await owners.uid(peerOf(far)), uid)
-  },
-)
-
-void t.test(
-  'the owner of an IPv6 socket with an IPv4 address is found',
-  { skip: skipIpv6 },
-  async (t) => {
-    const { far } = await pair(t, '127.0.0.1', '::ffff:127.0.0.1')
-    t.equal(await owners.uid(peerOf(far)), uid)
-  },
-)
+  })
 
 void t.test(
   'another user is distinguished from root',

@@ -28,7 +28,7 @@ const written = (name: string) => ({
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(
-    `a withheld object is shown in the reply to its writer alone: ${encoding}`,
+    `a withheld object is shown to its writer alone, and absent to others: ${encoding}`,
     async (t) => {
       const cloud = await startCloud(t)
       const hub = await startHubParts(t, { upstream: cloud, filters: [marking] })
@@ -36,7 +36,12 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const created = await client.send(inDefault, { method: 'POST', body: written('hidden') })
       t.equal(created.status, 201)
       t.equal(at(objectOf(created), 'metadata', 'name'), 'hidden')
-      t.equal((await client.get(`${inDefault}/hidden`)).status, 404)
+      t.match(objectOf(await client.get(`${inDefault}/hidden`)), {
+        kind: 'Status',
+        code: 404,
+        reason: 'NotFound',
+        details: { name: 'hidden', kind: 'services' },
+      })
       t.strictSame((await client.list(allServices)).names, [])
     },
   )

@@ -4,12 +4,11 @@ import { connect as connectHttp2 } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import type { Readable } from 'node:stream'
 import t from 'tap'
-import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import type { ListReply } from '../../../src/http/exchange/exchange.ts'
-import { listenSecurely } from '../../../src/http/server/listener.ts'
 import { listReply } from '../../../src/hub/answers/replies.ts'
 import { withEncoding } from '../../../src/hub/pipeline/encoding.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
+import { startFlooded } from '../../kit/flooding.ts'
 import { provenAs, startListener } from '../../kit/listener.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
@@ -60,21 +59,8 @@ async function overHttp1(t: Teardown): Promise<(path: string) => Promise<Readabl
 
 /** Opens answers over HTTP/2, all on one connection. */
 async function overHttp2(t: Teardown): Promise<(path: string) => Promise<Readable>> {
-  const authority = await CertificateAuthority.create('hub')
-  const issued = await authority.issue({
-    commonName: 'hub',
-    usage: 'server',
-    ipAddresses: ['127.0.0.1'],
-  })
-  const listener = await listenSecurely({
-    at: [{ host: '127.0.0.1', port: 0 }],
-    maxConnections: 100,
-    credentials: { ...issued, clientCa: authority.certificate },
-    onBroken: () => undefined,
-    handler,
-  })
-  t.teardown(() => listener.close(0))
-  const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca: authority.certificate })
+  const { listener, ca } = await startFlooded(t, handler)
+  const session = connectHttp2(`https://127.0.0.1:${listener.port}`, { ca })
   t.teardown(() => session.destroy())
   await once(session, 'connect')
   // One for all streams: those that are not read must not hold up the others.

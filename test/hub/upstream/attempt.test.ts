@@ -119,16 +119,6 @@ void t.test('an upstream does not run far ahead of a reader yet to come', async 
   t.equal((await textOf(answer)).length, body.length)
 })
 
-void t.test('an untaken answer leaves no listener behind when its client has gone', async (t) => {
-  const { reply, wire, upstream, client } = await begin(t, await rawUpstream(t))
-  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
-  await reply
-  t.equal(getEventListeners(upstream.gone, 'abort').length, 1)
-  client.abort()
-  await wire.ended
-  t.equal(getEventListeners(upstream.gone, 'abort').length, 0)
-})
-
 void t.test('silence gives a request up before its answer, and not after it', async (t) => {
   const server = await rawUpstream(t)
   const first = await begin(t, server, true)

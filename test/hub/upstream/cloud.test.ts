@@ -88,16 +88,6 @@ void t.test('the hub is online as long as any upstream is healthy', async (t) =>
   t.strictSame(told, [true, false, true])
 })
 
-void t.test('disposing of the cloud ends the tenure of each upstream', async (t) => {
-  const { cloud } = cloudOf(t, { a: 'good', b: 'good' })
-  await cloud.onlineKnown()
-  cloud[Symbol.dispose]()
-  t.strictSame(
-    cloud.upstreams.map(({ gone }) => gone.aborted),
-    [true, true],
-  )
-})
-
 void t.test('an API server that is not ready counts as online, and is tried last', async (t) => {
   const { cloud, told, say } = cloudOf(t, { a: 'unready', b: 'bad' })
   await cloud.onlineKnown()

@@ -186,14 +186,6 @@ void t.test('a manifest that something else writes again fails the adoption', as
   t.match(fs.readFileSync(join(root, state, 'left/yurt-hub.yaml'), 'utf8'), '--v=3')
 })
 
-void t.test('an edited hub manifest is kept as a copy', async (t) => {
-  const root = yurthubRoot(t.testdir())
-  await apply(root)
-  fs.appendFileSync(join(root, '/etc/kubernetes/manifests/nodehub.yaml'), '# by hand\n')
-  t.match(await back(root), [/nodehub\.yaml was changed since: a copy is in/])
-  t.match(fs.readFileSync(join(root, state, 'left/nodehub.yaml'), 'utf8'), '# by hand')
-})
-
 void t.test(
   'an adoption that was interrupted while the hub starts waits for no port',
   async (t) => {
