@@ -1,6 +1,4 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto'
-import { connect, createServer, type TLSSocket } from 'node:tls'
-import { once } from 'node:events'
 import t from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import {
@@ -11,7 +9,6 @@ import {
   signature,
 } from '../../src/certificates/keys.ts'
 import { loadX509 } from '../../src/certificates/x509.ts'
-import { portOf } from '../kit/wire/listening.ts'
 
 void t.test('a CA verifies the certificates that it issued, and no others', async (t) => {
   const authority = await CertificateAuthority.create('an authority')
@@ -104,32 +101,3 @@ void t.test(
     t.ok(new X509Certificate(certificate).raw.includes(name))
   },
 )
-
-void t.test('TLS peers accept certificates that were issued', async (t) => {
-  const authority = await CertificateAuthority.create('ca')
-  const serving = await authority.issue({
-    commonName: 's',
-    usage: 'server',
-    ipAddresses: ['127.0.0.1'],
-  })
-  const showing = await authority.issue({ commonName: 'c', organizations: ['o'], usage: 'client' })
-  const server = createServer({
-    cert: serving.certificate,
-    key: serving.key,
-    ca: authority.certificate,
-    requestCert: true,
-    rejectUnauthorized: true,
-  })
-  const port = await portOf(t, server)
-  const arrived = once(server, 'secureConnection') as Promise<[TLSSocket]>
-  const socket = connect({
-    host: '127.0.0.1',
-    port,
-    ca: authority.certificate,
-    cert: showing.certificate,
-    key: showing.key,
-  })
-  await once(socket, 'secureConnect')
-  const [other] = await arrived
-  t.strictSame({ ...other.getPeerCertificate().subject }, { O: 'o', CN: 'c' })
-})

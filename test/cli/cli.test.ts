@@ -1,6 +1,5 @@
 import t from 'tap'
-import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,6 +18,7 @@ import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 import { said, type Said } from '../kit/terminal.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const wordsOf = (line: string): string[] => (line === '' ? [] : line.split(' '))
 
@@ -566,10 +566,7 @@ void t.test('RBAC lets nodes read the hubs’ ConfigMap, and no other', async (t
 })
 
 void t.test('check-config reports a port that is taken', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1')
-  t.teardown(() => server.close())
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
+  const port = await portOf(t, createServer())
   const { code, err } = await nodehub(
     `check-config --server-addr=https://a --bootstrap-mode=anonymous --proxy-port=${port} --serve-port=0 --proxy-secure-port=0`,
   )

@@ -2,12 +2,13 @@ import t from 'tap'
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { once } from 'node:events'
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { BootVerdict } from '../../src/hub/boot/verdict.ts'
 import { Client } from '../kit/client.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
+import { portOf } from '../kit/wire/listening.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { until } from '../kit/until.ts'
@@ -63,16 +64,8 @@ async function startDemo(t: Teardown, ...flags: readonly string[]) {
   return { demo, said, errors, press }
 }
 
-/** A port of loopback that another program has. */
-async function takenPort(t: Teardown): Promise<number> {
-  const other = createServer().listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  t.teardown(() => other.close())
-  return (other.address() as AddressInfo).port
-}
-
 void t.test('demo keeps given ports, or names the process that has them', async (t) => {
-  const port = await takenPort(t)
+  const port = await portOf(t, createServer())
   const { demo, said, errors } = await startDemo(
     t,
     '--proxy-port=0',

@@ -3,8 +3,6 @@ import fs from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import { hostname, tmpdir } from 'node:os'
-import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import { dirname, join as joinPath } from 'node:path'
 import { parse } from 'yaml'
 import { join } from '../../src/cli/join-command.ts'
@@ -15,6 +13,7 @@ import { killedAt } from '../node/join/killed.ts'
 import { nodeRoot, treeOf } from '../node/join/node-root.ts'
 import { rootFolder } from '../kit/root-folder.ts'
 import { said, type Said } from '../kit/terminal.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const run = (command: typeof join, argv: readonly string[]): Promise<Said> =>
   said((terminal) => command.run(argv, terminal))
@@ -394,10 +393,7 @@ async function apiServer(
       response.end(JSON.stringify(answer))
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  return { url: `http://127.0.0.1:${await portOf(t, server)}`, asked }
 }
 
 const notFound = (details: object): object => ({
@@ -644,10 +640,7 @@ void t.test(
   'without an API server leave proceeds unless the hub has propagated pods',
   async (t) => {
     const page = createServer((_, response) => response.end('<html>sign in</html>'))
-    page.listen(0, '127.0.0.1')
-    await once(page, 'listening')
-    t.teardown(() => page.close())
-    const signIn = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
+    const signIn = `http://127.0.0.1:${await portOf(t, page)}`
     for (const [server, why] of [
       ['https://127.0.0.1:1', 'did not answer: connect ECONNREFUSED'],
       [signIn, 'answered with something else'],

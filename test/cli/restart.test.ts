@@ -1,9 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo, Server } from 'node:net'
 import { delimiter, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { storedAuthority } from '../../src/certificates/stored-authority.ts'
@@ -11,6 +9,7 @@ import { nodeRoot } from '../node/join/node-root.ts'
 import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { rootFolder } from '../kit/root-folder.ts'
+import { portOf } from '../kit/wire/listening.ts'
 
 const pool = ['--nodepool-name=hn', '--host-network-pool']
 
@@ -31,13 +30,6 @@ hub=gone
 [ -e /etc/kubernetes/manifests/nodehub.yaml ] && hub=there
 echo "$@: through the $through, the hub is $hub" >> "$NODE_ROOT/calls"
 `
-
-async function portOf(t: Test, server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1')
-  t.teardown(() => server.close())
-  await once(server, 'listening')
-  return (server.address() as AddressInfo).port
-}
 
 /** A node of its own in the place of this machine, with what a hub that is ready shows. */
 async function machine(t: Test) {

@@ -38,8 +38,6 @@ const signingRequests: GVR = {
   version: 'v1',
   resource: 'certificatesigningrequests',
 }
-const leases: GVR = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
-
 const configFor = (
   { kubeconfig }: TestCluster,
   rest: Partial<ClusterConfig> = {},
@@ -159,23 +157,6 @@ void t.test('replicas share a certificate, one leads, and the webhooks trust it'
   const leader = replicas.find((each) => each.leads())!
   const repairs = 'nodehub_cluster_ca_bundle_repairs_total'
   await reaches(leader, `${repairs}{kind="MutatingWebhookConfiguration"}`, 2)
-})
-
-void t.test('when the leader stops, the other replica takes over', async (t) => {
-  const cluster = await prepared(t)
-  const { sandbox } = cluster
-  sandbox.create(nodePools, { metadata: { name: 'p' }, spec: { labels: { zone: 'a' } } })
-  const replicas = await Promise.all([started(t, cluster), started(t, cluster)])
-  await until(() => replicas.some((each) => each.leads()))
-  const [leader, other] = replicas[0]!.leads() ? replicas : [replicas[1]!, replicas[0]!]
-  await leader![Symbol.asyncDispose]()
-  sandbox.create(nodes, { metadata: { name: 'n-1', labels: { [nodePoolLabel]: 'p' } } })
-  await until(() => textAt(sandbox.get(nodes, 'n-1'), 'metadata', 'labels', 'zone') === 'a')
-  t.ok(other!.leads())
-  t.equal(
-    valueAt(sandbox.get(leases, 'nodehub-cluster', 'kube-system'), 'spec', 'leaseTransitions'),
-    1,
-  )
 })
 
 void t.test('the ops endpoints answer', async (t) => {

@@ -4,7 +4,6 @@ import { Leadership, type Term } from '../../src/cluster/leadership.ts'
 import { onAbort } from '../../src/base/abort.ts'
 import type { GVR } from '../../src/api/kube/gvk.ts'
 import { textAt } from '../../src/api/kube/json-at.ts'
-import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
 import { Condition } from '../kit/condition.ts'
 import { inTime } from '../kit/until.ts'
@@ -72,22 +71,6 @@ void t.test('a leader that stops releases the lease, and the other leads at once
   const lease = cluster.sandbox.get(leases, 'nodehub-cluster', 'kube-system')
   t.match(lease?.['spec'], { holderIdentity: 'b', leaseTransitions: 1 })
 })
-
-void t.test(
-  'a leader that cannot reach the API server has stopped before another leads',
-  async (t) => {
-    const cluster = await startTestCluster(t)
-    const seen = new Condition()
-    const first = new Candidate('a', { api: await cluster.connect() }, seen)
-    t.teardown(() => first.leadership[Symbol.asyncDispose]())
-    await seen.until(() => first.leads)
-    const ofFirst = ({ path, method }: SeenRequest): boolean =>
-      path.includes('/leases') && method === 'PUT'
-    using _frozen = cluster.sandbox.faults.fail(500, ofFirst)
-    await ended(first)
-    t.notOk(first.leads)
-  },
-)
 
 void t.test('another leads when the leader has no link, never both', async (t) => {
   const cluster = await startTestCluster(t)

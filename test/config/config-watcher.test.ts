@@ -62,20 +62,6 @@ const namesIn = ({ changed, waiting, unreported: untold }: ConfigChange<UsableCo
   untold,
 })
 
-void t.test('a file that changes is read again, and one that does not is not', async (t) => {
-  const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
-  await pass()
-  await pass()
-  t.strictSame([news.length, unusable.length], [0, 0])
-  writeFileSync(file, 'server-addr: https://a,https://b\nlog-level: debug\n')
-  await pass()
-  await pass()
-  t.strictSame(news.map(namesIn), [
-    { changed: ['server-addr', 'log-level'], waiting: [], untold: [] },
-  ])
-  t.equal(news[0]?.live.serverAddresses.length, 2)
-})
-
 void t.test('what the file says comes after flags, whenever it says so', async (t) => {
   const { file, news, pass } = following(t, 'server-addr: https://a\n', '--lb-mode=priority')
   await pass()
@@ -99,27 +85,6 @@ void t.test('everything wrong with a file is told, once, and then what is right'
   writeFileSync(file, 'server-addr: https://a\n')
   await pass()
   t.strictSame(news.map(namesIn), [{ changed: [], waiting: [], untold: [] }])
-})
-
-void t.test('what waits for the next start has no part in what is in force', async (t) => {
-  const { file, news, pass } = following(t, 'server-addr: https://a\n')
-  await pass()
-  writeFileSync(
-    file,
-    'server-addr: https://a\nworking-mode: cloud\nhost-network-node: true\nlb-mode: priority\n',
-  )
-  await pass()
-  t.strictSame(news.map(namesIn), [
-    {
-      changed: ['lb-mode'],
-      waiting: ['working-mode', 'host-network-node'],
-      untold: ['working-mode', 'host-network-node'],
-    },
-  ])
-  const [{ live, read }] = news as [ConfigChange<UsableConfig>]
-  t.strictSame([live.filters.disabled.size, live.plainProxy], [0, 'served'])
-  t.ok(read.config.filters.disabled.size > 0, 'the filters that cloud mode leaves out')
-  t.equal(read.config.plainProxy, 'refusing')
 })
 
 void t.test('credentials in another root directory are none of a running hub', async (t) => {

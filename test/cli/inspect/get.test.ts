@@ -2,7 +2,7 @@ import t from 'tap'
 import { readFileSync } from 'node:fs'
 import { inspect } from '../../../src/cli/inspect/inspect.ts'
 import { secrets, service, services } from '../../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { requestAs } from '../../kit/other-user.ts'
 import { reachable } from '../../kit/reachable.ts'
 import { said, type Said } from '../../kit/terminal.ts'
@@ -32,8 +32,7 @@ void t.test('an object is shown as stored, and as filtered per component', { ski
     },
   )
   await hub.as('kubelet').list(leases)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
 
   const { code, out } = await run(hub, 'get', 'svc/kubernetes')
   t.equal(code, 0)

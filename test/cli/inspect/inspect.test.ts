@@ -1,7 +1,6 @@
 import t from 'tap'
 import { execFile, spawn, type ExecFileException } from 'node:child_process'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parse } from 'yaml'
@@ -14,6 +13,7 @@ import { freePort } from '../../kit/free-port.ts'
 import { nodehubProgram } from '../../kit/hub-programs.ts'
 import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { until } from '../../kit/until.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 import { said, type Said } from '../../kit/terminal.ts'
 
 /** The flags with which this hub can be inspected, whoever runs the test. */
@@ -94,9 +94,7 @@ void t.test('without an answer it exits 2', async (t) => {
   t.match(nobody, { code: 2, out: '' })
   t.match(nobody.err, /cannot be inspected: .*ECONNREFUSED.*; of a stopped hub, inspect status /)
   const server = createServer((_, response) => response.writeHead(404).end('404 page not found\n'))
-  t.teardown(() => server.close())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const other = await run('boot', `--serve-port=${(server.address() as AddressInfo).port}`)
+  const other = await run('boot', `--serve-port=${await portOf(t, server)}`)
   t.match(other, { code: 2, out: '' })
   t.match(other.err, 'cannot be inspected: 404 404 page not found')
 })
@@ -107,9 +105,7 @@ void t.test('a refusal comes with advice', async (t) => {
     shown.push(headers.authorization)
     response.writeHead(shown.length === 1 ? 403 : 401).end('inspections are for root\n')
   })
-  t.teardown(() => server.close())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const port = `--serve-port=${(server.address() as AddressInfo).port}`
+  const port = `--serve-port=${await portOf(t, server)}`
   for (const flags of [[port], [port, `--token-file=${file}`]]) {
     const { code, err } = await run('boot', ...flags)
     t.equal(code, 2)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { inspect } from '../../../src/cli/inspect/inspect.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { nodeName, nodes, pod, pods, podsOfNode } from '../../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { until } from '../../kit/until.ts'
 import { said, type Said } from '../../kit/terminal.ts'
 
@@ -38,8 +38,7 @@ void t.test(
       cloud.sandbox.create(pods, { ...pod(name), spec: { nodeName, containers } })
       t.equal((await hub.as('kubelet').get(podsOfNode)).status, 200)
     }
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
 
     const first = await run(hub, 'default/first')
     t.equal(first.code, 1)

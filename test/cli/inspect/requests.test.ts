@@ -1,16 +1,15 @@
 import t from 'tap'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { inspect } from '../../../src/cli/inspect/inspect.ts'
 import type { RequestEntry } from '../../../src/hub/wiring/request-entry.ts'
 import { serviceAccounts } from '../../../src/api/kube/resources.ts'
 import { service, services } from '../../kit/cloud.ts'
 import { nodehubProgram } from '../../kit/hub-programs.ts'
-import { startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
+import { goOffline, onlineNode, startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { until } from '../../kit/until.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 
 const flagsFor = (hub: TestHub): [string, string] => [
   `--serve-port=${hub.hub.opsPort}`,
@@ -64,8 +63,7 @@ void t.test('each request has its source and the reason, through an outage', asy
     withheld: 1,
   })
 
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   await hub.as('kubelet').get(aPod)
   await hub.as('kubelet').get('/api/v1/namespaces/default/secrets/none')
   const offline = await entriesWith(hub, '/api/v1/namespaces/default/secrets/none', 503)
@@ -138,10 +136,7 @@ void t.test('flags select requests at the hub', async (t) => {
 })
 
 void t.test('--watch prints each request as it ends', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { hub } = await onlineNode(t, 'a')
   const command = [nodehubProgram, 'inspect', 'requests', ...flagsFor(hub), '-w', '-o', 'json']
   const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill())
@@ -173,9 +168,7 @@ void t.test('--watch prints each request once, whatever its time', async (t) => 
     // The first reader is cut, and comes again.
     if (streams.length > 0) response.end()
   })
-  t.teardown(() => hub.close())
-  await once(hub.listen(0, '127.0.0.1'), 'listening')
-  const flags = [`--serve-port=${(hub.address() as AddressInfo).port}`, '-w', '-o', 'json']
+  const flags = [`--serve-port=${await portOf(t, hub)}`, '-w', '-o', 'json']
   const child = spawn(process.execPath, [nodehubProgram, 'inspect', 'requests', ...flags], {
     stdio: ['ignore', 'pipe', 'ignore'],
   })

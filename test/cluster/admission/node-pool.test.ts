@@ -20,35 +20,32 @@ const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointsl
 const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
 
 void t.test('a new pool gets defaults for omitted fields', async (t) => {
-  const cases: [string, NodePoolSpec, NodePoolSpec, string?][] = [
-    ['the type is empty', { type: '' }, {}],
-    ['a host network and replicas', { hostNetwork: true, leaderReplicas: 3 }, {}],
-    ['no strategy', { type: 'Edge', leaderElectionStrategy: '' }, {}],
-    ['the strategy mark', { leaderElectionStrategy: 'mark' }, {}],
-    ['no replicas', { leaderReplicas: 0 }, { leaderReplicas: 1 }],
-    ['fewer replicas than none', { leaderReplicas: -2 }, { leaderReplicas: 1 }],
-    [
-      'something else is shared',
+  const cases: Readonly<Record<string, readonly [NodePoolSpec, NodePoolSpec]>> = {
+    'the type is empty': [{ type: '' }, {}],
+    'a host network and replicas': [{ hostNetwork: true, leaderReplicas: 3 }, {}],
+    'no strategy': [{ type: 'Edge', leaderElectionStrategy: '' }, {}],
+    'the strategy mark': [{ leaderElectionStrategy: 'mark' }, {}],
+    'no replicas': [{ leaderReplicas: 0 }, { leaderReplicas: 1 }],
+    'fewer replicas than none': [{ leaderReplicas: -2 }, { leaderReplicas: 1 }],
+    'something else is shared': [
       { poolScopeMetadata: [leases] },
       { poolScopeMetadata: [leases, services, slices] },
     ],
-    [
-      'services are shared',
+    'services are shared': [
       { poolScopeMetadata: [services] },
       { poolScopeMetadata: [services, slices] },
     ],
-    [
-      'both are',
+    'both are': [
       { poolScopeMetadata: [slices, services] },
       { poolScopeMetadata: [slices, services] },
     ],
-  ]
-  for (const [what, spec, filled, type = 'edge'] of cases) {
+  }
+  for (const [what, [spec, filled]] of Object.entries(cases)) {
     const shared: readonly SharedResource[] = [services, slices]
     t.match(
       defaultedPool(pool(spec, { labels: { foo: 'bar' } })),
       {
-        metadata: { labels: { foo: 'bar', 'nodepool.openyurt.io/type': type } },
+        metadata: { labels: { foo: 'bar', 'nodepool.openyurt.io/type': 'edge' } },
         spec: {
           type: 'Edge',
           leaderElectionStrategy: 'random',
@@ -68,17 +65,16 @@ void t.test('a new pool’s status is dropped', async (t) => {
 })
 
 void t.test('a new pool with invalid fields is refused', async (t) => {
-  const cases: [string, JsonObject | NodePoolSpec, RegExp | undefined][] = [
-    ['normal', { type: 'Edge', leaderElectionStrategy: 'random' }, undefined],
-    ['with a host network', { type: 'Edge', hostNetwork: true }, undefined],
-    ['a taint without effect', { taints: [{ key: 'a' }] }, /spec\.taints: "": an effect is/],
-    [
-      'annotations beyond all measure',
+  const cases: Readonly<Record<string, readonly [JsonObject | NodePoolSpec, RegExp?]>> = {
+    normal: [{ type: 'Edge', leaderElectionStrategy: 'random' }],
+    'with a host network': [{ type: 'Edge', hostNetwork: true }],
+    'a taint without effect': [{ taints: [{ key: 'a' }] }, /spec\.taints: "": an effect is/],
+    'annotations beyond all measure': [
       { annotations: { a: 'x'.repeat(262_144) } },
       /262144 bytes at most/,
     ],
-  ]
-  for (const [what, spec, said] of cases) {
+  }
+  for (const [what, [spec, said]] of Object.entries(cases)) {
     const refusal = validateNewPool(pool(spec))
     t.equal(refusal?.code, said && 422, what)
     if (said) t.match(refusal?.message, said, what)
@@ -86,20 +82,18 @@ void t.test('a new pool with invalid fields is refused', async (t) => {
 })
 
 void t.test('type and networks of a pool are immutable', async (t) => {
-  const cases: [string, NodePoolSpec, NodePoolSpec, RegExp | undefined][] = [
-    [
-      'the strategy is changed',
+  const cases: Readonly<Record<string, readonly [NodePoolSpec, NodePoolSpec, RegExp?]>> = {
+    'the strategy is changed': [
       { leaderElectionStrategy: 'mark' },
       { leaderElectionStrategy: 'random' },
-      undefined,
     ],
-    ['to a type there is not', { type: 'Edge' }, { type: 'Fog' }, /spec\.type/],
-    ['the type is taken out, which says Edge', { type: 'Cloud' }, {}, /keeps its type/],
-    ['Edge is taken out, which changes nothing', { type: 'Edge' }, {}, undefined],
-    ['false is said of it', {}, { hostNetwork: false }, undefined],
-    ['interConnectivity is set', {}, { interConnectivity: true }, /keeps its interConnectivity/],
-  ]
-  for (const [what, before, after, said] of cases) {
+    'to a type there is not': [{ type: 'Edge' }, { type: 'Fog' }, /spec\.type/],
+    'the type is taken out, which says Edge': [{ type: 'Cloud' }, {}, /keeps its type/],
+    'Edge is taken out, which changes nothing': [{ type: 'Edge' }, {}],
+    'false is said of it': [{}, { hostNetwork: false }],
+    'interConnectivity is set': [{}, { interConnectivity: true }, /keeps its interConnectivity/],
+  }
+  for (const [what, [before, after, said]] of Object.entries(cases)) {
     const refusal = validatePoolUpdate(pool(before), pool(after))
     t.equal(refusal?.code, said && 403, what)
     if (said) t.match(refusal?.message, said, what)

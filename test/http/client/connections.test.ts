@@ -125,20 +125,6 @@ void t.test('an intermediate that is the whole CA is an anchor', async (t) => {
   t.match(await upgrade.answer(), { status: 200 })
 })
 
-void t.test('concurrent requests of both kinds stay apart', async (t) => {
-  const upstream = await witness(t, serving)
-  const connections = connectionsOf(t, pki.credentials(first))
-  const kinds = Array.from(
-    { length: 40 },
-    (_, i) => (i % 3 === 0 ? 'node' : 'caller') as Credential,
-  )
-  const heard = await Promise.all(kinds.map((kind) => get(connections, kind, upstream.origin)))
-  t.strictSame(
-    heard.map(({ body }) => body),
-    kinds.map((kind) => (kind === 'node' ? 'first-node' : 'nobody')),
-  )
-})
-
 void t.test('a connection for an upgrade shows the certificate for the node only', async (t) => {
   const upstream = await witness(t, serving)
   const connections = connectionsOf(t, pki.credentials(first))
@@ -306,13 +292,6 @@ void t.test('an answer that trickles in does not extend a probe’s time', async
     t.strictSame(await asked, [part.startsWith('X') ? 'none' : 200])
     clearInterval(drip)
   }
-})
-
-void t.test('where no server listens requests fail', async (t) => {
-  const connections = connectionsOf(t, nobody)
-  const origin = await refusingOrigin()
-  await t.rejects(connections.connect('node', origin), { code: 'ECONNREFUSED' })
-  await t.rejects(get(connections, 'node', origin), { code: 'ECONNREFUSED' })
 })
 
 void t.test('an idle connection is used again, one in use is not', async (t) => {

@@ -50,15 +50,6 @@ function follow(t: Teardown, where: CredentialFiles): Followed {
   return { follower, told }
 }
 
-void t.test('unchanged files report no change', async (t) => {
-  const at = folder(t)
-  const where = pairIn(at)
-  const { follower, told } = follow(t, where)
-  follower.check()
-  follower.check()
-  t.strictSame(told, [])
-})
-
 void t.test('a certificate rotated by rename is reported once', async (t) => {
   const at = folder(t)
   const where = pairIn(at)

@@ -5,7 +5,6 @@ import t from 'tap'
 import { isExpectedFault } from '../../../src/base/expected-fault.ts'
 import { defaultTimings } from '../../../src/http/client/connection-timings.ts'
 import { link } from '../../kit/wire/link.ts'
-import { refusingOrigin } from '../../kit/wire/upstream.ts'
 import {
   connected,
   connectionsOf,
@@ -86,12 +85,6 @@ void t.test('a stream beyond the last of a GOAWAY that ends the session is retri
   stream.end('seen')
   t.equal(await asked.code(), 'end')
   t.equal(await old.code(), 'STREAM_BROKEN', 'the server may have acted on this one')
-})
-
-void t.test('where there is no connection, the request was never sent', async (t) => {
-  const connections = connectionsOf(t)
-  const origin = (await refusingOrigin()).replace('http:', 'https:')
-  t.equal(await watch(connections, origin).code(), 'NOT_CONNECTED')
 })
 
 void t.test('a server that closes each connection at once is an expected fault', async (t) => {

@@ -123,20 +123,6 @@ void t.test(
   },
 )
 
-void t.test(
-  'over HTTP/1.1, too, a watch outlives the replacement of a certificate that has not expired',
-  async (t) => {
-    const upstream = await rawUpstream(t, serving)
-    const connections = connectionsOf(t)
-    const asked = watch(connections, upstream.origin)
-    const wire = await upstream.asked()
-    connections.replaceCredentials(pki.credentials(second))
-    wire.write(answerOf('event'))
-    t.equal(await asked.code(), 'end')
-    t.equal(asked.body, 'event')
-  },
-)
-
 void t.test('connections over HTTP/1.1 grow old, too', async (t) => {
   const { upstream, connections } = await connected(t, { maxAgeMs: [1, 2] })
   await shortly(connections, upstream)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ownRequest } from '../../../src/http/exchange/own-request.ts'
-import { nodeIdentity, tokenHolder } from '../../../src/api/request/identity.ts'
+import { nodeIdentity } from '../../../src/api/request/identity.ts'
 
 const { signal } = new AbortController()
 const asNode = { identity: nodeIdentity, credential: 'node', signal } as const
@@ -29,25 +29,3 @@ void t.test(
     t.not(own.id, kubelets.id)
   },
 )
-
-void t.test('a request on behalf of a caller has its token as credential', async (t) => {
-  const bytes = Buffer.from('{"ä":1}')
-  const asked = ownRequest({
-    identity: tokenHolder('one'),
-    credential: 'caller',
-    authorization: 'Bearer a.b.c',
-    method: 'POST',
-    url: '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews',
-    accept: 'application/json',
-    content: { type: 'application/json', bytes },
-    signal,
-  })
-  t.equal(asked.credential, 'caller')
-  t.equal(asked.headers.get('authorization'), 'Bearer a.b.c')
-  t.equal(asked.headers.get('content-length'), '8')
-  t.equal(asked.content, bytes)
-  t.equal(
-    ownRequest({ ...asNode, method: 'GET', url: '/', accept: '*/*' }).headers.get('authorization'),
-    undefined,
-  )
-})

@@ -15,78 +15,48 @@ void t.test('a request that could be read as two is refused', async (t) => {
     wholeReply(await textOf(incoming)),
   )
   const hidden = 'GET /hidden HTTP/1.1\r\nHost: hub\r\n\r\n'
-  const table: [string, string][] = [
-    [
-      'both ways of saying a length',
-      `POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-    ],
-    [
-      'the same in the other order',
-      `POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n${hidden}`,
-    ],
-    [
-      'two lengths',
-      `POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 0\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`,
-    ],
-    [
-      'the same length twice',
+  const table: Readonly<Record<string, string>> = {
+    'both ways of saying a length': `POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    'the same in the other order': `POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n${hidden}`,
+    'two lengths': `POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 0\r\nContent-Length: ${hidden.length}\r\n\r\n${hidden}`,
+    'the same length twice':
       'POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nab',
-    ],
-    ['a list of lengths', 'POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 2, 2\r\n\r\nab'],
-    ['a length with a sign', 'POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: +2\r\n\r\nab'],
-    ['a negative length', 'POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: -1\r\n\r\n'],
-    ['a length in hexadecimal', 'POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 0x2\r\n\r\nab'],
-    [
-      'an encoding that hides chunks',
+    'a list of lengths': 'POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 2, 2\r\n\r\nab',
+    'a length with a sign': 'POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: +2\r\n\r\nab',
+    'a negative length': 'POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: -1\r\n\r\n',
+    'a length in hexadecimal': 'POST / HTTP/1.1\r\nHost: hub\r\nContent-Length: 0x2\r\n\r\nab',
+    'an encoding that hides chunks':
       'POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n',
-    ],
-    [
-      'chunks that are not last',
+    'chunks that are not last':
       'POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n',
-    ],
-    [
-      'a space before the colon',
+    'a space before the colon':
       'POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n',
-    ],
-    [
-      'a field that goes on in the next line',
+    'a field that goes on in the next line':
       'GET / HTTP/1.1\r\nHost: hub\r\nX-A: 1\r\n Transfer-Encoding: chunked\r\n\r\n',
-    ],
-    ['a field folded to nothing', 'GET / HTTP/1.1\r\nHost: hub\r\nX-A: 1\r\n\tb\r\n\r\n'],
-    ['a line that ends with LF alone', 'GET / HTTP/1.1\nHost: hub\r\n\r\n'],
-    ['a field that ends with LF alone', 'GET / HTTP/1.1\r\nHost: hub\r\nX-A: 1\nX-B: 2\r\n\r\n'],
-    ['a CR within a field', 'GET / HTTP/1.1\r\nHost: hub\r\nX-A: 1\rX-B: 2\r\n\r\n'],
-    ['a NUL within a field', 'GET / HTTP/1.1\r\nHost: hub\r\nX-A: 1\x002\r\n\r\n'],
-    [
-      'a chunk size that is none',
+    'a field folded to nothing': 'GET / HTTP/1.1\r\nHost: hub\r\nX-A: 1\r\n\tb\r\n\r\n',
+    'a line that ends with LF alone': 'GET / HTTP/1.1\nHost: hub\r\n\r\n',
+    'a field that ends with LF alone': 'GET / HTTP/1.1\r\nHost: hub\r\nX-A: 1\nX-B: 2\r\n\r\n',
+    'a CR within a field': 'GET / HTTP/1.1\r\nHost: hub\r\nX-A: 1\rX-B: 2\r\n\r\n',
+    'a NUL within a field': 'GET / HTTP/1.1\r\nHost: hub\r\nX-A: 1\x002\r\n\r\n',
+    'a chunk size that is none':
       'POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n',
-    ],
-    [
-      'a chunk longer than it says',
+    'a chunk longer than it says':
       'POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n',
-    ],
-    [
-      'a chunk line that ends with LF alone',
+    'a chunk line that ends with LF alone':
       'POST / HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\n0\n\n',
-    ],
-    [
-      'chunks in HTTP/1.0, which has none',
-      `POST / HTTP/1.0\r\nHost: hub\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
-    ],
-    ['no host', 'GET / HTTP/1.1\r\n\r\n'],
-    ['two hosts', 'GET / HTTP/1.1\r\nHost: hub\r\nHost: other\r\n\r\n'],
-    ['a host that is none', 'GET / HTTP/1.1\r\nHost: hub, other\x01\r\n\r\n'],
-    ['a version of long ago', 'GET /hidden\r\n\r\n'],
-    ['a version to come', 'GET /hidden HTTP/2.0\r\nHost: hub\r\n\r\n'],
-    [
-      'an encoding within the chunks',
+    'chunks in HTTP/1.0, which has none': `POST / HTTP/1.0\r\nHost: hub\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`,
+    'no host': 'GET / HTTP/1.1\r\n\r\n',
+    'two hosts': 'GET / HTTP/1.1\r\nHost: hub\r\nHost: other\r\n\r\n',
+    'a host that is none': 'GET / HTTP/1.1\r\nHost: hub, other\x01\r\n\r\n',
+    'a version of long ago': 'GET /hidden\r\n\r\n',
+    'a version to come': 'GET /hidden HTTP/2.0\r\nHost: hub\r\n\r\n',
+    'an encoding within the chunks':
       'POST /hidden HTTP/1.1\r\nHost: hub\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
-    ],
-    ['another protocol', 'GET / HTTP/9.9\r\nHost: hub\r\n\r\n'],
-    ['TLS', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
-    ['nonsense', '\x00\x01\x02\r\n\r\n'],
-  ]
-  for (const [what, bytes] of table) {
+    'another protocol': 'GET / HTTP/9.9\r\nHost: hub\r\n\r\n',
+    TLS: '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
+    nonsense: '\x00\x01\x02\r\n\r\n',
+  }
+  for (const [what, bytes] of Object.entries(table)) {
     const client = await dial()
     client.write(bytes)
     const text = await client.rest()

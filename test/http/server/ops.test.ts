@@ -101,16 +101,7 @@ void t.test('HEAD is answered without a body', async (t) => {
 
 void t.test('other paths are 404, and other methods 405', async (t) => {
   const ask = await asking(t)
-  for (const path of [
-    '/',
-    '/api/v1/pods',
-    '/livez/',
-    '/LIVEZ',
-    '/v1',
-    '/v1/metrics',
-    '/../livez/x',
-    '/debug/pprof',
-  ]) {
+  for (const path of ['/', '/livez/', '/v1/metrics', '/../livez/x']) {
     t.equal((await ask(path)).status, 404, path)
   }
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {

@@ -171,52 +171,36 @@ void t.test('a token that is neither accepted nor signed does not hold', async (
   for (const token of ['opaque', 'a.b.c', tokenOf(new Tokens())]) t.equal(await holds(token), false)
 })
 
-void t.test('a token holds once an API server has accepted it', async (t) => {
-  const { holds, answered } = hub(t, rootFolder(t))
-  for (const [status, token] of [
-    [200, 'one'],
-    [201, 'two'],
-    [403, 'three'],
-    [404, tokenOf(new Tokens())],
-  ] as const) {
-    await answered(token, status)
-    t.equal(await holds(token), true, String(status))
-  }
-})
+type Answered = readonly [status: number, method?: string, audited?: boolean]
 
-void t.test('a token holds once an API server has upgraded a connection with it', async (t) => {
-  const { holds, answered } = hub(t, rootFolder(t))
-  await answered('a', 101, 'POST', false)
-  t.equal(await holds('a'), true)
-})
+/** What an API server has answered to a token, and whether the token holds then. */
+const answers: Readonly<Record<string, readonly [holds: boolean, ...Answered[]]>> = {
+  ...Object.fromEntries(
+    [200, 201, 403, 404].map((status) => [`${status} accepts it`, [true, [status]] as const]),
+  ),
+  'an upgrade accepts it': [true, [101, 'POST', false]],
+  ...Object.fromEntries(
+    [400, 401, 408, 413, 429, 500, 503, 504].map((status) => [
+      `${status} may be from before authentication`,
+      [false, [status]] as const,
+    ]),
+  ),
+  'a preflight proves nothing': [false, [204, 'OPTIONS']],
+  'a gateway proves nothing': [false, [200, 'GET', false]],
+  'a gateway revokes nothing': [true, [200], [401, 'GET', false]],
+  'a later 401 revokes it': [false, [200], [401]],
+  'a later acceptance restores it': [true, [200], [401], [200]],
+}
 
-void t.test('answers from before authentication prove nothing', async (t) => {
-  const { holds, answered } = hub(t, rootFolder(t))
-  for (const status of [400, 401, 408, 413, 429, 500, 503, 504]) {
-    await answered('a', status)
-    t.equal(await holds('a'), false, String(status))
-  }
-  await answered('a', 204, 'OPTIONS')
-  t.equal(await holds('a'), false, 'a preflight')
-})
-
-void t.test('a gateway’s answer neither proves nor revokes a token', async (t) => {
-  const { holds, answered } = hub(t, rootFolder(t))
-  await answered('a', 200, 'GET', false)
-  t.equal(await holds('a'), false)
-  await answered('a', 200)
-  await answered('a', 401, 'GET', false)
-  t.equal(await holds('a'), true)
-})
-
-void t.test('a later 401 revokes a token, and a later acceptance restores it', async (t) => {
-  const { holds, answered } = hub(t, rootFolder(t))
-  await answered('a', 200)
-  await answered('a', 401)
-  t.equal(await holds('a'), false)
-  await answered('a', 200)
-  t.equal(await holds('a'), true)
-})
+for (const [what, [holding, ...answered]] of Object.entries(answers))
+  void t.test(`what an answer of an API server says of a token: ${what}`, async (t) => {
+    const { holds, answered: answers } = hub(t, rootFolder(t))
+    const tokens = ['opaque', tokenOf(new Tokens())]
+    for (const token of tokens) {
+      for (const answer of answered) await answers(token, ...answer)
+      t.equal(await holds(token), holding)
+    }
+  })
 
 void t.test('refused or made-up tokens never displace an acceptance', async (t) => {
   const folder = rootFolder(t)

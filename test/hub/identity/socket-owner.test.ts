@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { keepProcessAlive, turn } from '../../../src/base/clock.ts'
 import type { Peer } from '../../../src/http/exchange/exchange.ts'
 import { SocketOwners } from '../../../src/hub/identity/socket-owner.ts'
 import { peerOf } from '../../../src/http/server/peer.ts'
 import { startAs } from '../../kit/other-user.ts'
+import { portOf } from '../../kit/wire/listening.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
 const table = existsSync('/proc/net/tcp')
@@ -25,15 +26,12 @@ async function pair(
   host: string,
 ): Promise<{ near: Socket; far: Socket }> {
   const server = createServer({ allowHalfOpen: true })
-  server.listen(0, listenOn)
-  await once(server, 'listening')
-  const near = connect((server.address() as AddressInfo).port, host)
+  const near = connect(await portOf(t, server, listenOn), host)
   const [far] = (await once(server, 'connection')) as [Socket]
   far.on('error', () => undefined).resume()
   t.teardown(() => {
     near.destroy()
     far.destroy()
-    server.close()
   })
   return { near, far }
 }
@@ -54,14 +52,9 @@ void t.test(
   { skip: skipTable || (uid === 0 ? false : 'takes root') },
   async (t) => {
     const server = createServer()
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const { port } = server.address() as AddressInfo
+    const port = await portOf(t, server)
     const client = startAs(65_534, `require('node:net').connect(${port}, '127.0.0.1')`)
-    t.teardown(() => {
-      client.process.kill()
-      server.close()
-    })
+    t.teardown(() => client.process.kill())
     const [far] = (await Promise.race([once(server, 'connection'), client.failed])) as [Socket]
     far.on('error', () => undefined)
     t.equal(await owners.uid(peerOf(far)), 65_534)

@@ -84,27 +84,6 @@ async function textOf({ source }: BytesReply): Promise<string> {
   return text
 }
 
-const turns = async (): Promise<void> => {
-  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
-}
-
-void t.test('an answer that comes before its reader waits for it', async (t) => {
-  const { reply, wire } = await begin(t, await rawUpstream(t))
-  wire.write(answerOf('early'))
-  const answer = await reply
-  await turns()
-  t.equal(await textOf(answer), 'early')
-})
-
-void t.test('a failure that comes before the reader waits, too', async (t) => {
-  const { reply, wire } = await begin(t, await rawUpstream(t))
-  wire.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc')
-  const answer = await reply
-  wire.reset()
-  await turns()
-  await t.rejects(textOf(answer))
-})
-
 void t.test('an upstream does not run far ahead of a reader yet to come', async (t) => {
   const { reply, wire } = await begin(t, await rawUpstream(t))
   const body = 'x'.repeat(40 * 1024 * 1024)

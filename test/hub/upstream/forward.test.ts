@@ -49,6 +49,7 @@ void t.test('hop-by-hop fields are passed on in neither direction', async (t) =>
   const { upstream, hub } = await oneUpstream(t)
   const client = await hub.ask(
     'GET / HTTP/1.1\r\nHost: hub\r\nConnection: keep-alive, X-Named\r\nX-Named: 1\r\nKeep-Alive: timeout=9\r\nProxy-Connection: x\r\n' +
+      'connection: x-MORE,authorization\r\nx-More: 1\r\nAuthorization: Bearer a\r\n' +
       'Proxy-Authorization: secret\r\nProxy-Authenticate: x\r\nTE: trailers\r\nTrailer: X-T\r\nExpect: 100-continue\r\nContent-Length: 1\r\nX-Kept: 1\r\n\r\nx',
   )
   t.match(await client.head(), { line: /100/ })
@@ -56,6 +57,7 @@ void t.test('hop-by-hop fields are passed on in neither direction', async (t) =>
   const head = await wire.head()
   for (const name of [
     'x-named',
+    'x-more',
     'keep-alive',
     'proxy-connection',
     'proxy-authorization',
@@ -68,6 +70,7 @@ void t.test('hop-by-hop fields are passed on in neither direction', async (t) =>
     t.strictSame(valuesOf(head, name), [], `to the upstream: ${name}`)
   }
   t.strictSame(valuesOf(head, 'x-kept'), ['1'])
+  t.strictSame(valuesOf(head, 'authorization'), ['Bearer a'], 'though Connection names it')
   wire.write(
     'HTTP/1.1 200 OK\r\nConnection: X-Named, close\r\nX-Named: 1\r\nKeep-Alive: timeout=99\r\nProxy-Authenticate: x\r\nProxy-Connection: x\r\n' +
       'Trailer: X-T\r\nTE: x\r\nUpgrade: h2c\r\nTransfer-Encoding: chunked\r\nX-Kept: 1\r\n\r\n0\r\n\r\n',
