@@ -205,10 +205,10 @@ export const metricTable = {
   storeEvicted: {
     name: 'nodehub_store_evicted_total',
     type: 'counter',
-    help: 'Evicted objects and documents: old, confirmed longest ago, and the node does not boot with them; gone, objects that only deleted pods referred to; quota, of a caller beyond its share.',
+    help: 'Evicted objects and documents: old, confirmed longest ago, and the node does not boot with them; gone, objects that only deleted pods referred to.',
     labels: ['kind'],
     initialValues: {
-      kind: ['old', 'gone', 'quota'],
+      kind: ['old', 'gone'],
     },
   },
   storeSetAside: {

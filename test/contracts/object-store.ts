@@ -126,30 +126,21 @@ export function objectStoreContract(
     t.equal(store.confirmedAt(collection()), list?.confirmedAt)
   })
 
-  promise('settled() awaits commits', async (t, store) => {
-    await replace(store, collection(), head(7), [object('a', 1)])
-    void store.apply(collection(), [changed('MODIFIED', object('a', 8))])
-    t.equal(store.version(collection()), '8')
-    t.equal(store.committedVersion(collection()), '7', 'the write is in progress')
-    await store.settled(collection())
-    t.equal(store.committedVersion(collection()), '8')
-  })
-
   promise('a write that changes nothing waits for earlier commits', async (t, store) => {
     await replace(store, collection(), head(7), [object('a', 1)])
     void store.apply(collection(), [changed('MODIFIED', object('a', 8))])
     await store.apply(collection(), [bookmark(8)])
-    t.equal(store.committedVersion(collection()), '8', 'a bookmark')
+    t.equal(store.version(collection()), '8', 'a bookmark')
     const older = store.replace(collection())
     const newer = replace(store, collection(), head(10), [])
     await older.add({ objects: [] })
     await older.commit(head(9))
-    t.equal(store.committedVersion(collection()), '10', 'an older list')
+    t.equal(store.version(collection()), '10', 'an older list')
     await newer
     await store.apply(collection(), [changed('ADDED', object('a', 11))])
     void store.apply(collection(), [changed('DELETED', object('a', 12))])
     await replace(store, collection(), head(12))
-    t.equal(store.committedVersion(collection()), '12', 'a list of the same')
+    t.equal(store.version(collection()), '12', 'a list of the same')
   })
 
   promise('a list is sorted by namespace and name, and keeps its metadata', async (t, store) => {
@@ -587,28 +578,6 @@ export function objectStoreContract(
         await store.put(keyOf('a'), pod, object('a', 7))
         t.equal(got(store, keyOf('a')), 'a at 7')
       }
-    },
-  )
-
-  promise(
-    'the version of a collection is known before its events are committed',
-    async (t, store) => {
-      t.equal(store.version(collection()), undefined)
-      t.equal(store.committedVersion(collection()), undefined)
-      await replace(store, collection(), head(5), [object('a', 1)])
-      t.equal(store.version(collection()), '5')
-      t.equal(store.committedVersion(collection()), '5')
-      const applied = store.apply(collection(), [changed('MODIFIED', object('a', 7))], {
-        since: '5',
-      })
-      t.equal(store.version(collection()), '7')
-      const refused = store.apply(collection(), [bookmark(10)], { since: '9' })
-      t.equal(store.version(collection()), '7')
-      await Promise.all([applied, refused])
-      t.equal(store.version(collection()), '7')
-      t.equal(store.committedVersion(collection()), '7')
-      t.equal(store.committedVersion(collection({ namespace: 'default' })), undefined)
-      t.equal(store.version(collection({ namespace: 'default' })), undefined)
     },
   )
 

@@ -233,8 +233,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
   },
   '## The cache': {
     'Size of the cache': [part(upkeep.evictAbove), part(upkeep.evictDownTo)],
-    'Share of one caller': [part(upkeep.quotaShare), part(1 - upkeep.quotaTarget)],
-    'Lists in transit for one caller': [part(upkeep.quotaShare)],
+    'Lists in transit for one caller': [part(upkeep.stagedShare)],
     'Garbage in the log': [bytes(upkeep.floorBytes), `a ${1 / upkeep.floorShare}th`],
     'Name, namespace, path of a document': [counted(longestName)],
     'Both selectors of a list or watch': [counted(longestSelectors)],

@@ -65,7 +65,7 @@ function damageAt(path: string, offset: number): void {
 /** By the position of their bodies. */
 function namesIn(record: LogRecord): (string | undefined)[] {
   const nameOf = ([, name]: ObjectMark): string => name
-  if (record.kind === 'apply' || record.kind === 'list') return record.objects.map(nameOf)
+  if (record.kind === 'apply' || record.kind === 'list') return record.objects?.map(nameOf) ?? []
   if (record.kind === 'put') return [record.object[1]]
   if (record.kind !== 'scope') return []
   const names: string[] = []

@@ -31,8 +31,6 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   list: (key) => store.list(key),
   confirmedAt: (key) => store.confirmedAt(key),
   version: (key) => store.version(key),
-  committedVersion: (key) => store.committedVersion(key),
-  settled: (key) => store.settled(key),
   newestVersion: (gvr) => store.newestVersion(gvr),
   withdraw: (holders, what) => store.withdraw(holders, what),
   names: (audience, gvr) => store.names(audience, gvr),

@@ -26,7 +26,7 @@ export interface CoveringCollection {
 /**
  * The requested collection, in the first of the client's representations in which it is stored;
  * else the newest collection of the same caller that holds all of it. `undefined`: there is none.
- * One whose first list is not committed yet cannot be read. Throws `MalformedSelector`.
+ * Throws `MalformedSelector`.
  */
 export function coveringCollection(
   exchange: Exchange,
@@ -36,8 +36,7 @@ export function coveringCollection(
   for (const representation of exchange.representations) {
     const key = collectionKey(exchange, info, representation)
     const version = store.version(key)
-    if (version !== undefined && store.committedVersion(key) !== undefined)
-      return { representation, key, resourceVersion: version }
+    if (version !== undefined) return { representation, key, resourceVersion: version }
   }
   for (const representation of exchange.representations) {
     const source = widerCollection(

@@ -31,9 +31,8 @@ export function offlineList(
 ): ListReply | undefined {
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
-  // `collection.resourceVersion` may include events that are not committed yet.
-  const version = collection && store.committedVersion(collection.key)
-  if (!collection || version === undefined) return undefined
+  if (!collection) return undefined
+  const version = collection.resourceVersion
   refuseInvalidVersion(options.resourceVersion, version, 'list')
   refuseOtherListVersion(options, version)
   const stored = storedList(collection, store)

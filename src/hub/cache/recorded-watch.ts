@@ -164,11 +164,7 @@ class RecordedChanges {
     const { store, key, hooks } = this.#parts
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
-      if (applied.length === 0) {
-        // A list that has them may still be written.
-        if (this.#storedVersion !== undefined) await store.settled(key)
-        return events
-      }
+      if (applied.length === 0) return events
       if (!this.#hasStoredColumns()) {
         this.#storedVersion = undefined
         return events

@@ -18,3 +18,9 @@ export type FindReferencedObjects = (store: ObjectStore) => readonly NamedObject
 /** `/secrets/default/password`, `resource.k8s.io/resourceclaims/default/gpu`. */
 export const qualifiedName = ({ gvr, namespace, name }: NamedObject): string =>
   `${gvr.group}/${gvr.resource}/${namespace}/${name}`
+
+/**
+ * The resource under which documents are stored: as objects without a version, with their path as
+ * the name, and their media type as the uid.
+ */
+export const documentResource: GVR = { group: '', version: '', resource: 'documents' }

@@ -182,15 +182,8 @@ export interface ObjectStore extends AsyncDisposable {
    * for a reader.
    */
   confirmedAt(key: CollectionKey): number | undefined
-  /** The version of the list, with writes that are not committed yet. Reads no object. */
+  /** The version of the list that `list` would return. Reads no object. */
   version(key: CollectionKey): string | undefined
-  /** The version that `list` would return now; `version` may be newer. Reads no object. */
-  committedVersion(key: CollectionKey): string | undefined
-  /**
-   * Resolves when the writes of a collection that are in progress have been committed or have
-   * failed.
-   */
-  settled(key: CollectionKey): Promise<void>
   /**
    * The newest stored version of the resources that count, of any identity; `undefined`: none that
    * compares.

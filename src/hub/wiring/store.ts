@@ -50,19 +50,12 @@ export const storeOf = async (
       if (kind === 'damaged') log.warn({ err }, 'a record is damaged, and is set aside')
       else log.error({ err, kind }, 'the store failed')
     },
-    onEvicted: (kind, count, identity) => {
+    onEvicted: (kind, count) => {
       metrics.storeEvicted.add({ kind }, count)
-      const evicted = { kind, count, maxBytes: cacheMaxBytes }
-      if (identity === undefined)
-        log.warn(
-          evicted,
-          'the cache is near its maximum size: the least needed records were evicted',
-        )
-      else
-        log.warn(
-          { identity, ...evicted },
-          'a caller exceeds its share of the cache: its least recently used records were evicted',
-        )
+      log.warn(
+        { kind, count, maxBytes: cacheMaxBytes },
+        'the cache is near its maximum size: the least needed records were evicted',
+      )
     },
     isShared: (gvr) => isAlikeForAll(gvr) || includes(live().poolScopeResources, gvr),
     referencedObjects: needed,

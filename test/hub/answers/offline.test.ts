@@ -4,7 +4,7 @@ import { StatusError } from '../../../src/api/kube/status.ts'
 import { answerLocally } from '../../../src/hub/answers/offline.ts'
 import { NodeEvents } from '../../../src/hub/answers/node-events.ts'
 import { StatusOverlays } from '../../../src/hub/answers/status-overlays.ts'
-import type { CollectionKey, ObjectStore } from '../../../src/hub/store/store.ts'
+import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { noKubelet } from '../../kit/kubelet-api.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
@@ -79,27 +79,4 @@ void t.test('a refused list is not read', async (t) => {
   t.equal(await refused('limit=1&continue=abc'), 410)
   t.equal(await refused('resourceVersion=abc'), 400)
   t.equal(await refused('resourceVersion=50'), -1, 'another is read')
-})
-
-void t.test('a wider list answers while the first list of a collection is committed', async (t) => {
-  const isWider = ({ labelSelector }: CollectionKey): boolean => labelSelector === ''
-  const exchange = exchangeOf('/api/v1/pods?labelSelector=app')
-  const store = {
-    version: () => '51',
-    committedVersion: (key: CollectionKey) => (isWider(key) ? '50' : undefined),
-    collections: (partition: CollectionKey['partition'], gvr: CollectionKey['gvr']) => [
-      { key: { partition, gvr, labelSelector: '', fieldSelector: '' }, resourceVersion: '50' },
-    ],
-    list: (key: CollectionKey) =>
-      isWider(key)
-        ? {
-            gvk: { group: '', version: 'v1', kind: 'PodList' },
-            resourceVersion: '50',
-            extra: '',
-            confirmedAt: 0,
-            batches: [],
-          }
-        : undefined,
-  } as unknown as ObjectStore
-  t.match(await answer(exchange, store), { kind: 'list', from: 'cache' })
 })

@@ -32,7 +32,7 @@ void t.test(
       event('MODIFIED', 'a', 101),
     )
     t.equal(shown.length, 1)
-    t.equal(cache.store.committedVersion(cache.key), '101')
+    t.equal(cache.store.version(cache.key), '101')
     await Promise.all([busy, writing])
   },
 )

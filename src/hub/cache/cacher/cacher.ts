@@ -141,7 +141,7 @@ export class Cacher implements AsyncDisposable {
    * count: an answer that names its version would be older.
    */
   get version(): string | undefined {
-    return this.#parts.store.committedVersion(this.key)
+    return this.#parts.store.version(this.key)
   }
 
   get #link(): Connectivity {

@@ -253,7 +253,6 @@ export class Cachers implements AsyncDisposable {
     const reading = this.#clientOf(exchange, new Map())
     const isCurrent =
       start.kind === 'state' &&
-      store.version(key) !== undefined &&
       known?.isLive &&
       known.usesCredentialOf(reading) &&
       known.version !== undefined &&
@@ -264,7 +263,7 @@ export class Cachers implements AsyncDisposable {
       if (isRefused || !isTrue(info.query.get('sendInitialEvents'))) return undefined
       const least = start.kind === 'state' ? (start.notOlderThan ?? '0') : ''
       const listed = await this.#list(exchange, key, representation, reading, least)
-      const version = resourceVersion(store.committedVersion(key))
+      const version = resourceVersion(store.version(key))
       if (listed === undefined || version === undefined || isNewer(listed, version))
         return undefined
       if (start.kind === 'state' && isNewer(start.notOlderThan, version)) return undefined

@@ -45,6 +45,11 @@ export function keyOf(address: CollectionAddress): CollectionKey {
   }
 }
 
+/** A collection by its text in its scope, or an object's record by its `nameKey`. */
+export type Part = readonly [scope: ScopeKey, part: string]
+
+export const partOf = (of: CollectionAddress): Part => [of.scope, textInScope(of)]
+
 export const textOfScope = (scope: ScopeKey): string => JSON.stringify(scope)
 
 /** A collection's name within its scope. */

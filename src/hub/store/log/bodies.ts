@@ -31,9 +31,8 @@ export class Bodies {
 
   /** Whether the object is what is held, byte for byte. */
   isHeld(scope: ScopeKey, object: ApiObject, { version, uid, body }: Held): boolean {
-    if (object.resourceVersion === '' || object.resourceVersion !== version || object.uid !== uid)
-      return false
     const { bytes } = object
+    if (object.resourceVersion !== version || object.uid !== uid) return false
     if (!isSealed(scope)) return bytes.byteLength === body.length && crc32(bytes) === body.digest
     return this.#seal.digest(bytes) === body.digest
   }
@@ -56,12 +55,6 @@ export class Bodies {
       at += run.length
     }
     return found
-  }
-
-  /** The bytes of a document; `undefined`: damaged. */
-  document(body: Body): Uint8Array | undefined {
-    const [bytes] = this.#bytesOf([body])
-    return bytes && crc32(bytes) === body.digest ? bytes : undefined
   }
 
   #damaged(scope: ScopeKey, held: Held): void {

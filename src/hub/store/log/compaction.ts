@@ -2,7 +2,6 @@ import { pause } from '../../../base/clock.ts'
 import type { Body } from './body.ts'
 import type { LogFolder } from './folder.ts'
 import type { LogWriter } from './log-writer.ts'
-import type { DocumentsRecord } from './record.ts'
 import type { Segment } from './segment.ts'
 import { snapshotOf } from './snapshot.ts'
 import type { State } from './state.ts'
@@ -72,7 +71,6 @@ export async function compact(
     await write(() =>
       state.scope(scope.key) === scope ? { record: snapshotOf(scope) } : undefined,
     )
-  await write(() => ({ record: documentsOf(state) }))
   await path.exclusively(async () => {
     log.from = begun
     log.hasLost = false
@@ -81,12 +79,6 @@ export async function compact(
   folder.retire(old.filter(({ live }) => live === 0))
 }
 
-const documentsOf = ({ documents }: State): DocumentsRecord => ({
-  kind: 'documents',
-  documents: [...documents.values()].map((of) => [of.document, of.mediaType, of.confirmedAt]),
-  bodies: [...documents.values()].map(({ body }) => body.mark),
-})
-
 function bodiesIn(state: State, segments: ReadonlySet<Segment>): Set<Body> {
   const bodies = new Set<Body>()
   for (const { records, collections } of state.scopes.values()) {
@@ -94,7 +86,6 @@ function bodiesIn(state: State, segments: ReadonlySet<Segment>): Set<Body> {
     for (const { members } of collections.values())
       for (const { body } of members.values()) bodies.add(body)
   }
-  for (const { body } of state.documents.values()) bodies.add(body)
   for (const body of bodies) if (!segments.has(body.segment)) bodies.delete(body)
   return bodies
 }

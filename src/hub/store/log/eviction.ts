@@ -1,15 +1,9 @@
 import { everyone, hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
-import { qualifiedName, type NamedObject } from '../named-object.ts'
-import { nameKey, textInScope, type CollectionAddress, type ScopeKey } from './address.ts'
-import type { DocumentMark, EvictRecord, NamePair } from './record.ts'
-import { entryBytes, recordWeight } from './scope.ts'
+import { documentResource, qualifiedName, type NamedObject } from '../named-object.ts'
+import type { Part } from './address.ts'
+import type { EvictRecord } from './record.ts'
+import { recordWeight } from './scope.ts'
 import type { State } from './state.ts'
-
-/**
- * `quota`: of a caller beyond its share; `old`: confirmed least recently, and the node does not
- * boot with it; `gone`: referred to only by pods that are gone.
- */
-export type EvictedKind = 'quota' | 'old' | 'gone'
 
 /**
  * Objects that a kubelet reads one by one because a pod refers to them, so that they stay behind
@@ -42,141 +36,116 @@ const bootResources = new Set([
   'apps.openyurt.io/nodebuckets',
 ])
 
-const resourceOf = ([, , group, , resource]: ScopeKey): string => `${group}/${resource}`
-
 /** Discovery, which programs read first. OpenAPI is for people. */
-const isNeededDocument = ([identity, path]: DocumentMark): boolean =>
-  identity === nodeIdentity && /^\/(api|apis|version)([/?]|$)/.test(path)
+const isDiscovery = (path: string): boolean => /^\/(api|apis|version)([/?]|$)/.test(path)
 
-/** What can be evicted at once: a collection, an object's record or a document. */
+/** What can be evicted at once: a collection, or an object's record. */
 interface Candidate {
+  readonly part: Part
   /** Who may have it. */
   readonly readers: ReadonlySet<string>
-  readonly isNeeded: boolean
   /** When it was confirmed last. */
   readonly at: number
   readonly bytes: number
-  /** Objects and documents. */
-  readonly count: number
-  /** Names it, if a kubelet reads it for a pod. */
-  readonly ofPod?: string | undefined
-  readonly collection?: CollectionAddress
-  readonly object?: readonly [ScopeKey, ...NamePair]
-  readonly document?: DocumentMark
+  readonly objects: number
+  /** Of an object, or a collection of one name. */
+  readonly named?: Pick<NamedObject, 'namespace' | 'name'> | undefined
 }
 
+/** `old`: of what the node does not boot with; `gone`: referred to only by pods that are gone. */
+export type EvictedKind = 'old' | 'gone'
+
 export interface Evicted {
+  readonly kind: EvictedKind
   readonly record: EvictRecord
   readonly count: number
 }
 
-/** About `bytes` of what was confirmed least recently: of what `reader` may have, from it alone. */
-export function leastRecent(state: State, bytes: number, reader?: string): Evicted | undefined {
-  const mayGo = ({ isNeeded, readers }: Candidate): boolean =>
-    reader === undefined ? !isNeeded : readers.has(reader)
-  const evicted = oldestOf([...candidatesIn(state)].filter(mayGo), bytes, Infinity)
-  if (!evicted || reader === undefined) return evicted
-  return { ...evicted, record: takenFrom(reader, evicted.record) }
-}
-
-/** What is kept for all callers stays for the others. */
-function takenFrom(reader: string, { collections, objects, documents }: EvictRecord): EvictRecord {
-  const isOwn = ([owner]: ScopeKey): boolean => owner !== everyone
-  const texts = [
-    ...collections.map((of) => [of.scope, textInScope(of)] as const),
-    ...objects.map(([scope, namespace, name]) => [scope, nameKey({ namespace, name })] as const),
-  ]
-  return {
-    kind: 'evict',
-    collections: collections.filter(({ scope }) => isOwn(scope)),
-    objects: objects.filter(([scope]) => isOwn(scope)),
-    documents,
-    withdrawn: texts
-      .filter(([scope]) => !isOwn(scope))
-      .map(([scope, to]) => [scope, to, reader] as const),
-  }
-}
-
-/** All that may have anything. */
-export const readersIn = (state: State): ReadonlySet<string> =>
-  new Set([...candidatesIn(state)].flatMap(({ readers }) => [...readers]))
-
-/** Few at a time: a client may still watch the latest. */
-const mostGone = 25
-
 /**
- * What the node's pods referred to and do not any more; `referenced` has the names of what they
- * refer to, as `qualifiedName` forms them.
+ * About `bytes` of what was confirmed least recently, and the node does not need: of the caller who
+ * may have most, and first of what no other may have, so that none can fill the store at the cost
+ * of others; at last what the node's pods do not refer to any more. `referenced`: the names of what
+ * they refer to, as `qualifiedName` forms them; `undefined`: not known.
  */
-export function unreferenced(state: State, referenced: ReadonlySet<string>): Evicted | undefined {
-  const gone = [...candidatesIn(state)].filter(
-    ({ ofPod }) => ofPod !== undefined && !referenced.has(ofPod),
-  )
-  return oldestOf(gone, Infinity, mostGone)
+export function leastNeeded(
+  state: State,
+  bytes: number,
+  referenced: ReadonlySet<string> | undefined,
+): Evicted | undefined {
+  const candidates = [...candidatesIn(state)]
+  const unused = candidates.filter((each) => useOf(each, referenced) === undefined)
+  if (unused.length > 0) return oldestOf('old', ofHeaviest(unused), bytes)
+  const gone = candidates.filter((each) => useOf(each, referenced) === 'gone')
+  return oldestOf('gone', gone, bytes)
 }
 
-function* candidatesIn(state: State): Iterable<Candidate> {
-  for (const { key, collections, records } of state.scopes.values()) {
-    for (const each of collections.values()) {
-      const { address, seenAt: at, weight: bytes, members, holders } = each
-      const { namespace, labelSelector, fieldSelector } = address
-      const name = labelSelector === '' && /^metadata\.name=([^,]*)$/.exec(fieldSelector)?.[1]
-      const named = name ? { namespace, name } : undefined
-      const use = useOf(key, holders, named)
-      yield { ...use, at, bytes, count: members.size, collection: address }
-    }
-    for (const record of records.values()) {
-      const { namespace, name } = record.held
-      const use = useOf(key, record.holders, { namespace, name })
-      const [at, bytes] = [record.confirmedAt, recordWeight(record)]
-      yield { ...use, at, bytes, count: 1, object: [key, namespace, name] }
-    }
-  }
-  for (const { document, body, confirmedAt: at } of state.documents.values()) {
-    const readers = new Set(document.slice(0, 1))
-    const bytes = body.length + entryBytes
-    yield { readers, isNeeded: isNeededDocument(document), at, bytes, count: 1, document }
-  }
+/** In the order in which they may go. */
+function ofHeaviest(candidates: readonly Candidate[]): readonly Candidate[] {
+  const weights = new Map<string, number>()
+  for (const each of candidates)
+    for (const reader of each.readers) weights.set(reader, (weights.get(reader) ?? 0) + each.bytes)
+  const [heaviest] = [...weights].reduce((a, b) => (b[1] > a[1] ? b : a), ['', 0])
+  const own = candidates.filter(({ readers }) => readers.size === 0 || readers.has(heaviest))
+  const unshared = own.filter(({ readers }) => readers.size <= 1)
+  return unshared.length > 0 ? unshared : own
 }
 
-/**
- * `holders`: of what is kept for all callers, those that were given it. It is needed if the node
- * boots with it, or the hub itself reads it. Tables are for people.
- */
-function useOf(
-  key: ScopeKey,
-  holders: ReadonlySet<string>,
-  named: Omit<NamedObject, 'gvr'> | undefined,
-): Pick<Candidate, 'readers' | 'isNeeded' | 'ofPod'> {
-  const [owner, representation, group, version, resource] = key
-  const readers = owner === everyone ? holders : new Set([owner])
-  const isFor = (who: string): boolean => readers.has(who)
-  const isForBoot = bootResources.has(resourceOf(key)) && !representation.includes(';table')
-  const isOfPod = podResources.has(resourceOf(key)) && isFor(nodeIdentity) && !isFor(hubIdentity)
-  return {
-    readers,
-    isNeeded: isFor(hubIdentity) || (isFor(nodeIdentity) && isForBoot),
-    ofPod:
-      isOfPod && named ? qualifiedName({ gvr: { group, version, resource }, ...named }) : undefined,
-  }
-}
-
-function oldestOf(from: readonly Candidate[], bytes: number, most: number): Evicted | undefined {
+function oldestOf(
+  kind: EvictedKind,
+  from: readonly Candidate[],
+  bytes: number,
+): Evicted | undefined {
   const chosen: Candidate[] = []
   let sum = 0
   for (const each of from.toSorted((a, b) => a.at - b.at)) {
-    if (sum >= bytes || chosen.length >= most) break
+    if (sum >= bytes) break
     chosen.push(each)
     sum += each.bytes
   }
   if (chosen.length === 0) return undefined
   return {
-    record: {
-      kind: 'evict',
-      collections: chosen.flatMap(({ collection }) => collection ?? []),
-      objects: chosen.flatMap(({ object }) => (object ? [object] : [])),
-      documents: chosen.flatMap(({ document }) => (document ? [document] : [])),
-    },
-    count: chosen.reduce((all, { count }) => all + count, 0),
+    kind,
+    record: { kind: 'evict', parts: chosen.map(({ part }) => part) },
+    count: chosen.reduce((all, { objects }) => all + objects, 0),
   }
+}
+
+function* candidatesIn(state: State): Iterable<Candidate> {
+  for (const { key, collections, records } of state.scopes.values()) {
+    const readersOf = (holders: ReadonlySet<string>): ReadonlySet<string> =>
+      key[0] === everyone ? holders : new Set([key[0]])
+    for (const [text, each] of collections) {
+      const { address, seenAt: at, weight: bytes, members, holders } = each
+      const { namespace, labelSelector, fieldSelector } = address
+      const name = labelSelector === '' && /^metadata\.name=([^,]*)$/.exec(fieldSelector)?.[1]
+      const named = name ? { namespace, name } : undefined
+      const readers = readersOf(holders)
+      yield { part: [key, text], readers, at, bytes, objects: members.size, named }
+    }
+    for (const [text, record] of records) {
+      const readers = readersOf(record.holders)
+      const [at, bytes] = [record.confirmedAt, recordWeight(record)]
+      yield { part: [key, text], readers, at, bytes, objects: 1, named: record.held }
+    }
+  }
+}
+
+/**
+ * Whether the node boots with it, or the hub itself reads it; `gone`: the node did. Tables are for
+ * people.
+ */
+function useOf(
+  { part: [key], readers, named }: Candidate,
+  referenced: ReadonlySet<string> | undefined,
+): 'needed' | 'gone' | undefined {
+  if (readers.has(hubIdentity)) return 'needed'
+  const [, representation, group, version, resource] = key
+  if (!readers.has(nodeIdentity) || representation.includes(';table')) return undefined
+  if (resource === documentResource.resource)
+    return named && isDiscovery(named.name) ? 'needed' : undefined
+  const name = `${group}/${resource}`
+  if (!bootResources.has(name)) return undefined
+  if (!podResources.has(name) || !named || !referenced) return 'needed'
+  const object = { gvr: { group, version, resource }, ...named }
+  return referenced.has(qualifiedName(object)) ? 'needed' : 'gone'
 }

@@ -1,6 +1,6 @@
 import type { ApiObject } from '../../../api/kube/object.ts'
 import type { Body } from './body.ts'
-import type { DocumentMark, ObjectMark } from './record.ts'
+import type { ObjectMark } from './record.ts'
 import { mayFollow } from './versions.ts'
 
 /** One stored version of an object. */
@@ -9,13 +9,6 @@ export interface Held {
   readonly name: string
   readonly uid: string
   readonly version: string
-  readonly body: Body
-}
-
-export interface HeldDocument {
-  readonly document: DocumentMark
-  readonly mediaType: string
-  readonly confirmedAt: number
   readonly body: Body
 }
 

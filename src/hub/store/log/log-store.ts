@@ -3,10 +3,10 @@ import { lruCache } from '../../../base/lru-cache.ts'
 import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
-import { isNewer, newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
+import { newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import { everyone, unprovenIdentity, type Identity } from '../../../api/request/identity.ts'
 import type { RepresentationKey } from '../../../api/request/representation.ts'
-import { crc32 } from 'node:zlib'
+import { documentResource } from '../named-object.ts'
 import {
   StoreFailure,
   type ApplyOptions,
@@ -28,8 +28,8 @@ import {
   addressOf,
   keyOf,
   nameKey,
+  partOf,
   scopeOf,
-  textOf,
   type CollectionAddress,
   type ScopeKey,
 } from './address.ts'
@@ -39,15 +39,13 @@ import type { BodyMark } from './body.ts'
 import type { ReportFault } from './faults.ts'
 import { markOf, type Held } from './held.ts'
 import type { DiskWork, LogWriter } from './log-writer.ts'
-import { confirmationOf, currentState, newestState, objectStates } from './object-states.ts'
+import { knownObject } from './object-states.ts'
 import { isRecent } from './recent.ts'
-import type { LogRecord } from './record.ts'
-import { StagedReplacement, type ListsInProgress } from './replacement.ts'
+import { StagedReplacement, type StagedBytes } from './replacement.ts'
 import type { Collection, Scope } from './scope.ts'
-import { documentKey, type State } from './state.ts'
+import type { State } from './state.ts'
 import type { Upkeep } from './upkeep.ts'
-import { mayFollow, newest, newestVersionIn } from './versions.ts'
-import { both, isEmpty, withdrawnOf } from './withdrawn.ts'
+import { mayFollow, newestVersionIn } from './versions.ts'
 import type { Composed, WritePath, Written } from './write-path.ts'
 
 /** A stored collection, measured. */
@@ -82,7 +80,7 @@ export interface LogStoreParts {
   readonly log: LogWriter
   readonly path: WritePath
   readonly bodies: Bodies
-  readonly progress: ListsInProgress
+  readonly staged: StagedBytes
   readonly upkeep: Upkeep
   readonly report: ReportFault
   /** Whether one copy of the resource is kept for all callers. */
@@ -94,30 +92,17 @@ export interface LogStoreParts {
   readonly release: () => void
 }
 
-/** Writes to a collection that are under way. */
-interface Pending {
-  readonly writes: Set<{
-    readonly since: string
-    readonly version: string
-    readonly isList: boolean
-  }>
-  last: Promise<unknown>
-}
-
 /** More holders than are refused something while one request is answered. */
 const mostWithdrawn = 1_024
 
 /** Reads the state in memory, and bodies from the log; writes records to the log. */
 export class LogStore implements ObjectStore {
   readonly #parts: LogStoreParts
-  readonly #pending = new Map<string, Pending>()
   /**
    * Removals in progress: until they are written, the state does not show whether a put has to
    * write.
    */
   #forgetting = 0
-  /** Puts in progress: the state does not show yet what a `forget` has to remove. */
-  #putting = 0
   /** Rights that were withdrawn, by holders: how many withdrawals there were then. */
   readonly #withdrawn = lruCache<string, number>(mostWithdrawn)
   withdrawals = 0
@@ -189,14 +174,7 @@ export class LogStore implements ObjectStore {
   }
 
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
-    const scope = this.#scopeOf(key)
-    if (!scope) return undefined
-    const states = objectStates(scope, key, holderIn(scope.key, key))
-    const found = currentState(states)
-    if (typeof found !== 'object') return found
-    const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
-    if (!object) return undefined
-    return { gvk: found.gvk, object, ...confirmationOf(states, found) }
+    return this.#get(this.#scopeKey(key), key, holderIn(this.#scopeKey(key), key))
   }
 
   list(key: CollectionKey): StoredList | undefined {
@@ -219,23 +197,7 @@ export class LogStore implements ObjectStore {
   }
 
   version(key: CollectionKey): string | undefined {
-    const address = this.#addressOf(key)
-    if (!this.#isGiven(key)) return undefined
-    let version = this.#collectionOf(key)?.version
-    for (const write of this.#pending.get(textOf(address))?.writes ?? []) {
-      if (write.isList) version = write.version
-      else if (version !== undefined && !isNewer(write.since, version))
-        version = newest(version, write.version)
-    }
-    return version
-  }
-
-  committedVersion(key: CollectionKey): string | undefined {
     return this.#collectionOf(key)?.version
-  }
-
-  async settled(key: CollectionKey): Promise<void> {
-    await this.#pending.get(textOf(this.#addressOf(key)))?.last
   }
 
   newestVersion(counts: (group: string, resource: string) => boolean): ResourceVersion | undefined {
@@ -294,32 +256,26 @@ export class LogStore implements ObjectStore {
   }
 
   document({ identity, path, representation }: DocumentKey): StoredDocument | undefined {
-    if (this.#isOver) return undefined
-    const found = this.#parts.state.documents.get(documentKey([identity, path, representation]))
-    if (!found) return undefined
-    const { mediaType, confirmedAt } = found
-    const body = this.#readable(() => this.#parts.bodies.document(found.body))
-    if (body) return { mediaType, body, confirmedAt }
-    const { document } = found
-    this.#parts.report('damaged', new StoreFailure(damaged, { cause: { document } }))
-    const record = { kind: 'evict', collections: [], objects: [], documents: [document] } as const
-    this.#parts.state.apply(record, [])
-    this.#write(record, false).catch(() => undefined)
-    return undefined
+    const found = this.#get(documentScope(identity, representation), documentOf(path))
+    if (typeof found !== 'object') return undefined
+    const { uid: mediaType, bytes: body } = found.object
+    return { mediaType, body, confirmedAt: found.confirmedAt }
   }
 
   documents(
     identity: Identity,
     most: number,
   ): readonly (DocumentKey & Pick<StoredDocument, 'confirmedAt'>)[] {
-    return [...this.#parts.state.documents.values()]
-      .filter(({ document }) => document[0] === identity)
-      .map(({ document: [, path, representation], confirmedAt }) => ({
-        identity,
-        path,
-        representation,
-        confirmedAt,
-      }))
+    return [...this.#parts.state.scopes.values()]
+      .filter(({ key }) => key[0] === identity && key[4] === documentResource.resource)
+      .flatMap(({ key: [, representation], records }) =>
+        [...records.values()].map(({ held: { name: path }, confirmedAt }) => ({
+          identity,
+          path,
+          representation,
+          confirmedAt,
+        })),
+      )
       .toSorted((a, b) => (a.path < b.path ? -1 : 1))
       .slice(0, most)
   }
@@ -334,44 +290,37 @@ export class LogStore implements ObjectStore {
     return [...this.#withdrawn].some(([of, at]) => at > asOf && holder.startsWith(of))
   }
 
-  async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
-    const scope = this.#scopeOf(key)
-    if (scope && this.#forgetting === 0 && this.#hasRecorded(scope, object)) {
-      const grant = scope.grantOf(nameKey(key), holderIn(scope.key, key))
-      if (grant) await this.#write(grant, false)
-    } else await this.#put(key, gvk, object)
+  put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    const scope = this.#scopeKey(key)
+    return this.#put(scope, gvk, object, holderIn(scope, key))
   }
 
   async forget(key: ObjectKey): Promise<void> {
     const { namespace, name } = key
-    if (this.#putting === 0 && !this.#mayForget(key)) return
+    const scope = this.#scopeKey(key)
+    const record = { kind: 'forget', scope, object: [namespace, name] } as const
+    const compose = (): Composed | undefined => (this.#mayForget(key) ? { record } : undefined)
     this.#forgetting += 1
     try {
-      const scope = this.#scopeKey(key)
-      const record = { kind: 'forget', scope, object: [namespace, name] } as const
-      await this.#write(record, true)
+      // After what is being put.
+      await this.#parts.path.push({
+        compose,
+        bytes: 0,
+        alone: true,
+        durable: true,
+        applied: nothing,
+      })
     } finally {
       this.#forgetting -= 1
     }
   }
 
   replace(key: CollectionKey): Replacement {
-    const { state, path, bodies, progress } = this.#parts
+    const { state, path, bodies, staged } = this.#parts
     const address = this.#addressOf(key)
-    const replacement = new StagedReplacement({
-      address,
-      reader: key.partition.identity,
-      holder: holderIn(address.scope, key),
-      state,
-      path,
-      bodies,
-      progress,
-      track: (commit, version) => {
-        void this.#track(address, { since: '', version, isList: true }, commit)
-      },
-    })
-    if (this.#isOver) replacement.failure = new StoreFailure('the store is closed')
-    return replacement
+    const holder = holderIn(address.scope, key)
+    const reader = key.partition.identity
+    return new StagedReplacement({ address, reader, holder, state, path, bodies, staged })
   }
 
   async apply(
@@ -382,10 +331,7 @@ export class LogStore implements ObjectStore {
     const address = this.#addressOf(key)
     const changes = events.filter(isObjectEvent)
     const version = newestVersionIn(events)
-    if (changes.length === 0 && this.#saysNothing(key, version)) {
-      await this.settled(key)
-      return events.map(() => undefined)
-    }
+    if (changes.length === 0 && this.#saysNothing(key, version)) return events.map(() => undefined)
     const { path, bodies } = this.#parts
     const { scope } = address
     const compose = (): Composed => {
@@ -407,54 +353,43 @@ export class LogStore implements ObjectStore {
       const displaced = previous ? (written?.displaced ?? []) : []
       return this.#previous(scope, events, displaced)
     }
-    const write = {
+    return path.push({
       compose,
       bytes: changes.reduce((sum, { object }) => sum + object.bytes.byteLength, 0),
       durable: changes.some(({ type }) => type === 'DELETED'),
-      of: address,
+      of: partOf(address),
       applied,
-    }
-    return this.#track(address, { since, version, isList: false }, path.push(write))
+    })
   }
 
   async withdraw(holders: string, what: Withdrawal | DocumentKey): Promise<void> {
-    const { state, progress, path } = this.#parts
+    const { state, path } = this.#parts
     this.#withdrawn.set(holders, ++this.withdrawals)
-    const known = withdrawnOf(state, holders, what)
-    for (const each of known.collections) progress.interrupt(each, 'its caller is refused it')
+    const refused =
+      'path' in what
+        ? ({ of: 'objects', gvr: documentResource, namespace: '', name: what.path } as const)
+        : what
+    const record = { kind: 'withdraw', holders, what: refused } as const
     // No caller is given it any more, whether the disk takes that or not.
-    state.apply(known, [])
+    const had = state.withdraw(record)
     // What is being written for the caller is in the state when this is its turn.
-    const compose = (): Composed | undefined => {
-      const record = both(known, withdrawnOf(state, holders, what))
-      return isEmpty(record) ? undefined : { record }
-    }
-    await path.push({ compose, bytes: 0, alone: true, durable: true, applied: () => undefined })
+    const compose = (): Composed | undefined =>
+      state.withdraw(record) || had ? { record } : undefined
+    await path.push({ compose, bytes: 0, alone: true, durable: true, applied: nothing })
   }
 
   async drop(): Promise<void> {
-    this.#parts.progress.interrupt('all', 'all that is stored is dropped')
-    await this.#write({ kind: 'drop', of: 'all' }, true)
+    const compose = (): Composed => ({ record: { kind: 'drop', of: 'all' } })
+    await this.#parts.path.push({ compose, bytes: 0, durable: true, applied: nothing })
   }
 
-  async putDocument(
+  putDocument(
     { identity, path, representation }: DocumentKey,
     { mediaType, body }: DocumentContent,
   ): Promise<void> {
-    const document = [identity, path, representation] as const
-    const known = this.#parts.state.documents.get(documentKey(document))
-    const digest = crc32(body)
-    const isKnown =
-      known?.mediaType === mediaType &&
-      known.body.length === body.byteLength &&
-      known.body.digest === digest
-    if (isKnown && isRecent(known.confirmedAt)) return
-    const compose = (): Composed => {
-      const bodies = [this.#parts.path.mark(body.byteLength, digest)]
-      const record = { kind: 'document', document, mediaType, confirmedAt: now(), bodies } as const
-      return { record, bodies: [body], marks: bodies }
-    }
-    await this.#parts.path.push({ compose, bytes: body.byteLength, applied: () => undefined })
+    const gvk = { group: '', version: '', kind: '' }
+    const document = { ...documentOf(path), uid: mediaType, resourceVersion: '', bytes: body }
+    return this.#put(documentScope(identity, representation), gvk, document)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -471,54 +406,49 @@ export class LogStore implements ObjectStore {
     release()
   }
 
-  #write(record: LogRecord, durable: boolean): Promise<void> {
-    return this.#parts.path.push({
-      compose: () => ({ record }),
-      bytes: 0,
-      durable,
-      applied: () => undefined,
-    })
+  #get(
+    of: ScopeKey,
+    named: Pick<ObjectKey, 'namespace' | 'name'>,
+    holder?: Identity,
+  ): StoredObject | 'absent' | undefined {
+    const scope = this.#isOver ? undefined : this.#parts.state.scope(of)
+    const found = scope && knownObject(scope, named, holder).current
+    if (typeof found !== 'object') return found
+    const [object] = this.#readable(() => this.#parts.bodies.read(of, [found.held])) ?? []
+    if (!object) return undefined
+    const { gvk, confirmedVersion, confirmedAt } = found
+    return { gvk, object, confirmedVersion, confirmedAt }
   }
 
-  async #put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
-    const { path, bodies } = this.#parts
-    const scope = this.#scopeKey(key)
+  async #put(of: ScopeKey, gvk: GVK, object: ApiObject, holder?: Identity): Promise<void> {
+    const { state, path, bodies } = this.#parts
+    const scope = this.#isOver ? undefined : state.scope(of)
+    if (scope && this.#forgetting === 0 && this.#hasRecorded(scope, object)) {
+      const record = scope.grantOf(nameKey(object), holder)
+      if (record) await path.push({ compose: () => ({ record }), bytes: 0, applied: nothing })
+      return
+    }
     const compose = (): Composed => {
-      const part = bodies.stored(scope, object)
+      const part = bodies.stored(of, object)
       const marks = marksOf([part], path)
-      const record = {
-        kind: 'put',
-        scope,
-        holder: holderIn(scope, key),
-        gvk,
-        confirmedAt: now(),
-        object: markOf(object),
-        bodies: marks,
-      } as const
-      return { record, bodies: [part[0]], marks }
+      const [confirmedAt, mark] = [now(), markOf(object)]
+      return {
+        record: { kind: 'put', scope: of, holder, gvk, confirmedAt, object: mark, bodies: marks },
+        bodies: [part[0]],
+        marks,
+      }
     }
-    this.#putting += 1
-    try {
-      const bytes = object.bytes.byteLength
-      await path.push({ compose, bytes, applied: () => undefined })
-    } finally {
-      this.#putting -= 1
-    }
+    await path.push({ compose, bytes: object.bytes.byteLength, applied: nothing })
   }
 
   /** Whether a put changes nothing: the record is of this state, or something newer is stored. */
   #hasRecorded(scope: Scope, object: ApiObject): boolean {
-    const states = objectStates(scope, object)
-    const known = newestState(states)
-    if (!known || object.resourceVersion === '') return false
-    const record = states.record?.held
-    // One that is older than a collection's is kept for whom it is given to.
-    if (!mayFollow(object.resourceVersion, known.held.version)) return record !== undefined
-    return (
-      record !== undefined &&
-      this.#parts.bodies.isHeld(scope.key, object, record) &&
-      isRecent(confirmationOf(states, known).confirmedAt)
-    )
+    const { hasRecord, newest } = knownObject(scope, object)
+    // Without a record its reader would have no grant.
+    if (!newest || !hasRecord) return false
+    if (!mayFollow(object.resourceVersion, newest.held.version)) return true
+    const isHeld = this.#parts.bodies.isHeld(scope.key, object, newest.held)
+    return isHeld && isRecent(newest.confirmedAt)
   }
 
   /** Whether there is anything that it could remove. */
@@ -556,23 +486,6 @@ export class LogStore implements ObjectStore {
     })
   }
 
-  #track<T>(
-    address: CollectionAddress,
-    of: { readonly since: string; readonly version: string; readonly isList: boolean },
-    write: Promise<T>,
-  ): Promise<T> {
-    const text = textOf(address)
-    const pending = this.#pending.get(text) ?? { writes: new Set(), last: write }
-    this.#pending.set(text, pending)
-    pending.writes.add(of)
-    const ended = (): void => {
-      pending.writes.delete(of)
-      if (pending.writes.size === 0) this.#pending.delete(text)
-    }
-    pending.last = write.then(ended, ended)
-    return write
-  }
-
   #scopeOf(key: Pick<ObjectKey, 'partition' | 'gvr'>): Scope | undefined {
     if (this.#isOver) return undefined
     return this.#parts.state.scope(this.#scopeKey(key))
@@ -587,18 +500,13 @@ export class LogStore implements ObjectStore {
     return addressOf(this.copyOf(key))
   }
 
-  /** Whether the caller may have the collection, as far as it is known. */
-  #isGiven(key: CollectionKey): boolean {
-    const address = this.#addressOf(key)
-    const holder = holderIn(address.scope, key)
-    if (holder === undefined) return true
-    return this.#parts.state.collection(address)?.holders.has(holder) ?? false
-  }
-
+  /** `undefined`, too, where the caller may not have it, as far as that is known. */
   #collectionOf(key: CollectionKey): Collection | undefined {
     if (this.#isOver) return undefined
-    const found = this.#parts.state.collection(this.#addressOf(key))
-    return found && this.#isGiven(key) ? found : undefined
+    const address = this.#addressOf(key)
+    const holder = holderIn(address.scope, key)
+    const found = this.#parts.state.collection(address)
+    return holder === undefined || found?.holders.has(holder) ? found : undefined
   }
 
   #served(
@@ -638,6 +546,16 @@ const readersOf = ([owner]: ScopeKey, holders: ReadonlySet<string>): readonly Id
   (owner === everyone ? [...holders] : [owner]) as Identity[]
 
 const sizeOf = ({ body }: Held): number => body.length
+
+const nothing = (): undefined => undefined
+
+const documentScope = (identity: Identity, representation: string): ScopeKey =>
+  scopeOf({ identity, representation: representation as RepresentationKey }, documentResource)
+
+const documentOf = (path: string): Pick<ObjectKey, 'namespace' | 'name'> => ({
+  namespace: '',
+  name: path,
+})
 
 export const damaged = 'stored data is damaged: it is not served until an API server sends it again'
 

@@ -7,7 +7,7 @@ import { isSame, isSameVersion, type Held } from './held.ts'
 import type { Collection, Scope } from './scope.ts'
 import { newest } from './versions.ts'
 
-/** One stored version of the object. */
+/** One stored version of an object. */
 export interface ObjectState {
   readonly held: Held
   readonly gvk: GVK
@@ -17,116 +17,85 @@ export interface ObjectState {
   readonly confirmedAt: number
 }
 
-/** A complete collection with respect to one object: it has it, or it would and does not. */
-interface Membership {
-  readonly version: string
-  readonly member: ObjectState | undefined
-}
-
-/** All stored versions of one object. */
-export interface ObjectStates {
-  readonly record: ObjectState | undefined
-  readonly memberships: readonly Membership[]
-  /** The last change of any selection that the object may have been in. */
-  readonly selectedAt: string
+/** What is known of an object by its name. */
+export interface KnownObject {
+  readonly hasRecord: boolean
+  /**
+   * Of versions that do not compare, and of one version in different bytes, the one written last;
+   * of one version in the same bytes, the one confirmed last.
+   */
+  readonly newest: ObjectState | undefined
+  /**
+   * The newest state, unless something later contradicts it. 'absent': a collection that would have
+   * the object does not, at a newer version. Unless a selection has changed since, which the object
+   * may have left.
+   */
+  readonly current: ObjectState | 'absent' | undefined
 }
 
 /**
- * Those that the holder may have, or all: of an object that it was given, or that a collection
+ * By what the holder may have, or by all: of an object that it was given, or that a collection
  * which it was given would have, any state; else only what selections that it was given hold.
  */
-export function objectStates(
+export function knownObject(
   scope: Scope,
   named: { readonly namespace: string; readonly name: string },
   holder?: string,
-): ObjectStates {
+): KnownObject {
   const key = nameKey(named)
   const isGiven = ({ holders }: Pick<Collection, 'holders'>): boolean =>
     holder === undefined || holders.has(holder)
   const own = scope.records.get(key)
   const isGivenAny =
-    holder === undefined ||
-    own?.holders.has(holder) ||
+    (own && isGiven(own)) ||
     scope.collections.values().some((each) => isGiven(each) && covers(each.address, named))
   const record = isGivenAny ? own : undefined
-  const memberships: Membership[] = []
+  const states: ObjectState[] = record ? [{ ...record, confirmedVersion: record.held.version }] : []
+  const denials: string[] = []
+  /** The last change of any selection that the object may have been in. */
   let selectedAt = ''
-  // Of an object with a tombstone only the record counts.
-  const counted = scope.tombstones.has(key) ? [] : scope.collections.values()
-  for (const collection of counted) {
-    const { address, version, gvk, members, seenAt } = collection
-    const held = members.get(key)
+  const isOutdated = scope.tombstones.has(key)
+  for (const collection of scope.collections.values()) {
+    const { address, version, gvk, members, seenAt: confirmedAt } = collection
     if (!isGivenAny && !isGiven(collection)) continue
     if (address.namespace !== '' && address.namespace !== named.namespace) continue
     if (isSelective(address)) selectedAt = newest(selectedAt, collection.changedAt)
-    if (!held && !covers(address, named)) continue
+    const held = members.get(key)
     // Members have the kind that their list is named for; a Table stays one.
     const kind = gvk.kind.replace(/List$/, '')
-    const member = held && {
-      held,
-      gvk: { ...gvk, kind },
-      confirmedVersion: version,
-      confirmedAt: seenAt,
-    }
-    memberships.push({ version, member })
+    if (held && !isOutdated)
+      states.push({ held, gvk: { ...gvk, kind }, confirmedVersion: version, confirmedAt })
+    else if (!held && covers(address, named)) denials.push(version)
   }
+  const known = newestOf(states)
+  const later = denials.filter((at) => !known || isNewer(at, known.confirmedVersion))
+  const isAbsent = later.some((at) => !isNewer(selectedAt, at)) && (known || !isOutdated)
   return {
-    record: record && {
-      held: record.held,
-      gvk: record.gvk,
-      confirmedVersion: record.held.version,
-      confirmedAt: record.confirmedAt,
-    },
-    memberships,
-    selectedAt,
+    hasRecord: record !== undefined,
+    newest: known,
+    current: isAbsent ? 'absent' : later.length === 0 ? known : undefined,
   }
 }
 
-/** When, and up to which version, an API server last confirmed this state of the object. */
-export function confirmationOf(
-  { record, memberships }: ObjectStates,
-  { held, confirmedVersion }: ObjectState,
-): { readonly confirmedAt: number; readonly confirmedVersion: string } {
-  const same: number[] = []
-  let version = confirmedVersion
-  for (const each of [record, ...memberships.map(({ member }) => member)]) {
-    if (each?.held.version !== held.version || each.held.uid !== held.uid) continue
-    same.push(each.confirmedAt)
-    if (isNewer(each.confirmedVersion, version)) version = each.confirmedVersion
+/** With what all say of the same state. */
+function newestOf(states: readonly ObjectState[]): ObjectState | undefined {
+  let found: ObjectState | undefined
+  for (const each of states) if (!found || isBefore(each, found)) found = each
+  if (!found) return undefined
+  const { version, uid } = found.held
+  const same = states.filter(({ held }) => held.version === version && held.uid === uid)
+  return {
+    ...found,
+    confirmedAt: latest(...same.map(({ confirmedAt }) => confirmedAt)),
+    confirmedVersion: same
+      .map(({ confirmedVersion }) => confirmedVersion)
+      .reduce((most, each) => (isNewer(each, most) ? each : most), found.confirmedVersion),
   }
-  return { confirmedAt: latest(...same), confirmedVersion: version }
 }
 
-/**
- * The newest state. Of versions that do not compare, and of one version in different bytes, the one
- * written last; of one version in the same bytes, the one confirmed last.
- */
-export function newestState({ record, memberships }: ObjectStates): ObjectState | undefined {
-  let newest = record
-  for (const { member } of memberships) if (member && isBefore(member, newest)) newest = member
-  return newest
-}
-
-function isBefore(candidate: ObjectState, other: ObjectState | undefined): boolean {
-  if (!other) return true
+function isBefore(candidate: ObjectState, other: ObjectState): boolean {
   const [a, b] = [candidate.held, other.held]
   if (isSame(a, b)) return isNewer(candidate.confirmedVersion, other.confirmedVersion)
-  if (isSameVersion(a, b)) return a.body.serial > b.body.serial
-  if (isNewer(a.version, b.version)) return true
-  return !isNewer(b.version, a.version) && a.body.serial > b.body.serial
-}
-
-/**
- * The state to answer with: the newest one, unless something later contradicts it. 'absent': a
- * collection that would have the object does not, at a newer version. Unless a selection has
- * changed since, which the object may have left.
- */
-export function currentState(states: ObjectStates): ObjectState | 'absent' | undefined {
-  const known = newestState(states)
-  const confirmed = known && confirmationOf(states, known).confirmedVersion
-  const denials = states.memberships.filter(
-    ({ member, version }) => !member && (confirmed === undefined || isNewer(version, confirmed)),
-  )
-  if (denials.length === 0) return known
-  return denials.some(({ version }) => !isNewer(states.selectedAt, version)) ? 'absent' : undefined
+  if (!isSameVersion(a, b) && isNewer(a.version, b.version)) return true
+  return (isSameVersion(a, b) || !isNewer(b.version, a.version)) && a.body.serial > b.body.serial
 }

@@ -11,10 +11,10 @@ import { DirectoryInUse, lockDirectory } from './lock.ts'
 import { damaged, LogStore } from './log-store.ts'
 import { LogWriter } from './log-writer.ts'
 import { LaterFormat, recover, Unusable, type Recovered } from './recovery.ts'
-import { ListsInProgress } from './replacement.ts'
+import { StagedBytes } from './replacement.ts'
 import { isSealed, Seal } from './seal.ts'
 import { State } from './state.ts'
-import { Upkeep, quotaOf, type OnEvicted } from './upkeep.ts'
+import { mostStagedOf, Upkeep, type OnEvicted } from './upkeep.ts'
 import { WritePath } from './write-path.ts'
 
 export interface StoreOptions {
@@ -110,7 +110,7 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
   const { hold, refusal, release, isReadOnly = false } = opening
   const { directory, sealingKey, report, maxBytes = Infinity } = options
   const folder = new LogFolder(directory)
-  const progress = new ListsInProgress((identity) => quotaOf(identity, maxBytes))
+  const staged = new StagedBytes((identity) => mostStagedOf(identity, maxBytes))
   const state = new State()
   const seal = new Seal(sealingKey)
   const recovered = isReadOnly ? recover(folder, state) : recoveredOrAside(folder, state, report)
@@ -139,8 +139,7 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
       if (log.hasLost) upkeep.writeAnew()
       options.onRecovered?.()
     },
-    onMissed: (of) => progress.interrupt(of, 'an earlier write of the collection failed'),
-    onWritten: (records) => upkeep.written(records),
+    onWritten: () => upkeep.written(),
     makeRoom: () => upkeep.makeRoom(),
   })
   const closing = new AbortController()
@@ -170,7 +169,7 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
     log,
     path,
     bodies,
-    progress,
+    staged,
     upkeep,
     report,
     isShared: options.isShared ?? (() => false),
@@ -185,7 +184,7 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
     const why =
       'the sealing key has changed: secrets and tokens sealed with the old one are deleted'
     report('resealed', new StoreFailure(why))
-    state.drop(isSealed, false)
+    state.drop(isSealed)
     const record = { kind: 'drop', of: 'sealed' } as const
     path.push({ compose: () => ({ record }), bytes: 0, applied: nothing }).catch(nothing)
   }

@@ -1,12 +1,12 @@
 import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
-import type { CollectionAddress, ScopeKey } from './address.ts'
+import type { Withdrawal } from '../store.ts'
+import type { CollectionAddress, Part, ScopeKey } from './address.ts'
 import type { BodyMark, PlacedMark } from './body.ts'
 
 /** One version of an object, without its bytes. */
 export type ObjectMark = readonly [namespace: string, name: string, uid: string, version: string]
 export type NamePair = readonly [namespace: string, name: string]
-export type DocumentMark = readonly [identity: string, path: string, representation: string]
 /** An object, and the position of its body among those of the record. */
 export type HeldMark = readonly [...ObjectMark, body: number]
 
@@ -34,9 +34,7 @@ export interface ApplyRecord {
   readonly bodies: readonly BodyMark[]
 }
 
-/**
- * A list was read to its end: how the collection has to change. `holder`: as in a `GrantRecord`.
- */
+/** A whole list, of which earlier records have brought the bodies. `holder`: see `GrantRecord`. */
 export interface ListRecord {
   readonly kind: 'list'
   readonly collection: CollectionAddress
@@ -44,10 +42,8 @@ export interface ListRecord {
   readonly version: string
   readonly extra: string
   readonly confirmedAt: number
-  readonly removed: readonly NamePair[]
-  readonly objects: readonly ObjectMark[]
-  /** How many objects it has then: of one that was lost before, it has only a part. */
-  readonly size: number
+  /** Absent: those that it has. */
+  readonly objects?: readonly ObjectMark[] | undefined
   readonly holder?: string | undefined
   readonly bodies: readonly PlacedMark[]
 }
@@ -69,33 +65,24 @@ export interface ForgetRecord {
   readonly object: NamePair
 }
 
-export interface DocumentRecord {
-  readonly kind: 'document'
-  readonly document: DocumentMark
-  readonly mediaType: string
-  readonly confirmedAt: number
-  readonly bodies: readonly BodyMark[]
-}
-
-/**
- * An API server has given a caller a collection (by its text) or an object (by its `nameKey`), of
- * which one copy is kept for all.
- */
+/** An API server has given a caller what is kept once for all. */
 export interface GrantRecord {
   readonly kind: 'grant'
-  readonly scope: ScopeKey
-  readonly to: string
+  readonly part: Part
   readonly holder: string
 }
 
-/** Removes what there is no room for, what is refused, damaged, or missed a write. */
+/** Removes what there is no room for, what is damaged, or missed a write. */
 export interface EvictRecord {
   readonly kind: 'evict'
-  readonly collections: readonly CollectionAddress[]
-  readonly objects: readonly (readonly [ScopeKey, ...NamePair])[]
-  readonly documents: readonly DocumentMark[]
-  /** What the callers that begin so are given no longer; it stays for others. */
-  readonly withdrawn?: readonly (readonly [ScopeKey, to: string, holders: string])[]
+  readonly parts: readonly Part[]
+}
+
+/** As `ObjectStore.withdraw`. */
+export interface WithdrawRecord {
+  readonly kind: 'withdraw'
+  readonly holders: string
+  readonly what: Withdrawal
 }
 
 /** Removes all that is stored, or only what is sealed. */
@@ -137,29 +124,22 @@ export interface ScopeRecord {
   readonly bodies: readonly PlacedMark[]
 }
 
-/** All documents, for the same. */
-export interface DocumentsRecord {
-  readonly kind: 'documents'
-  readonly documents: readonly (readonly [DocumentMark, mediaType: string, confirmedAt: number])[]
-  readonly bodies: readonly PlacedMark[]
-}
-
 /** What changes the state. */
 export type LogRecord =
   | ApplyRecord
   | ListRecord
   | PutRecord
   | ForgetRecord
-  | DocumentRecord
   | GrantRecord
   | EvictRecord
+  | WithdrawRecord
   | DropRecord
   | BodiesRecord
   | ScopeRecord
-  | DocumentsRecord
 
 /** The scope that a record changes; `undefined`: others, or several. */
 export function scopeOfRecord(record: LogRecord | SegmentRecord): ScopeKey | undefined {
   if ('scope' in record) return record.scope
+  if ('part' in record) return record.part[0]
   return 'collection' in record ? record.collection.scope : undefined
 }

@@ -57,7 +57,7 @@ export function recover(folder: LogFolder, state: State): Recovered {
     const isLast = id === last.segment.id
     const isShort = next !== undefined && folder.segment(id).end < next.record.before
     if (!head || isShort) {
-      state.drop(() => true, true)
+      state.drop(() => true)
       damaged += 1
     } else {
       if (next) head.segment.end = next.record.before
@@ -71,7 +71,7 @@ export function recover(folder: LogFolder, state: State): Recovered {
     if (folder.segment(id).end > headBytes) damaged += 1
     folder.segments.delete(id)
   }
-  if (damaged > 0 && ids.at(-1) !== last.segment.id) state.drop(() => true, true)
+  if (damaged > 0 && ids.at(-1) !== last.segment.id) state.drop(() => true)
   const { sealedWith } = last.record
   return { from, last: last.segment, sealedWith, damaged }
 }
@@ -120,7 +120,7 @@ function replay({ segment, end }: Head, { folder, state, isLast }: Replay): numb
     if (frame && isWhole) applyFrame(frame, { folder, state, segment })
     else {
       const scope = frame?.scope ?? 0
-      state.drop((key) => scope === 0 || scopeMark(key) === scope, scope === 0)
+      state.drop((key) => scope === 0 || scopeMark(key) === scope)
       damaged += 1
     }
   }

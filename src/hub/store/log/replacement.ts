@@ -3,12 +3,12 @@ import { now } from '../../../base/clock.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { StoreFailure, type CollectionHead, type Replacement } from '../store.ts'
-import { nameKey, textInScope, textOf, type CollectionAddress } from './address.ts'
+import { nameKey, partOf, textInScope, type CollectionAddress } from './address.ts'
 import type { Bodies } from './bodies.ts'
 import type { Body } from './body.ts'
-import { isSame, markOf, type Held } from './held.ts'
+import { markOf } from './held.ts'
 import { isRecent } from './recent.ts'
-import type { NamePair, ObjectMark } from './record.ts'
+import type { ObjectMark } from './record.ts'
 import { entryBytes, type Collection } from './scope.ts'
 import type { State } from './state.ts'
 import type { Composed, WritePath } from './write-path.ts'
@@ -25,13 +25,11 @@ export interface ReplacementParts {
   readonly state: State
   readonly path: WritePath
   readonly bodies: Bodies
-  readonly progress: ListsInProgress
-  /** Notes that a list at this version is being written. */
-  readonly track: (commit: Promise<unknown>, version: string) => void
+  readonly staged: StagedBytes
 }
 
-/** An object of the list that is not stored yet. */
-interface Staged {
+/** An object of the list. */
+interface Listed {
   readonly mark: ObjectMark
   /** Absent until it is written. */
   body: Body | undefined
@@ -39,38 +37,42 @@ interface Staged {
 
 /**
  * A list in progress. Bodies of objects that differ from the collection's are written as they come;
- * one small record at the end makes the list the collection, unless that is newer by then.
+ * one record at the end makes the list the collection, unless that is newer by then.
  */
 export class StagedReplacement implements Replacement {
   readonly #parts: ReplacementParts
-  /** By their `nameKey`: what is stored already as it is stored, which most objects are. */
-  readonly #listed = new Map<string, Held | Staged>()
-  /** Bodies that were written for the list. */
+  /** By their `nameKey`. */
+  readonly #listed = new Map<string, Listed>()
+  /** Held until the end. */
   readonly #held: Body[] = []
-  failure: StoreFailure | undefined
+  readonly #before: Collection | undefined
+  readonly #drops: number
+  #failure: StoreFailure | undefined
   #stagedBytes = 0
   #over = false
+  #isEnded = false
 
   constructor(parts: ReplacementParts) {
     this.#parts = parts
-    parts.progress.add(this)
+    this.#before = this.#collection
+    this.#drops = parts.state.drops
   }
 
   async add({ objects }: ListBatch): Promise<void> {
     this.#check()
     const { address, bodies, path } = this.#parts
     const members = this.#collection?.members
-    let staged: (readonly [ApiObject, Staged])[] = []
+    let staged: (readonly [ApiObject, Listed])[] = []
     let bytes = 0
     for (const object of objects) {
       const key = nameKey(object)
       const member = members?.get(key)
+      const listed: Listed = { mark: markOf(object), body: undefined }
+      this.#listed.set(key, listed)
       if (member && bodies.isHeld(address.scope, object, member)) {
-        this.#listed.set(key, member)
+        this.#hold(listed, member.body)
         continue
       }
-      const listed: Staged = { mark: markOf(object), body: undefined }
-      this.#listed.set(key, listed)
       staged.push([object, listed])
       bytes += object.bytes.byteLength
       if (bytes < stageBytes) continue
@@ -85,25 +87,22 @@ export class StagedReplacement implements Replacement {
 
   async commit(head: CollectionHead): Promise<void> {
     this.#check()
-    const { address, path, track } = this.#parts
+    const { address, path } = this.#parts
     this.#over = true
-    let isSynced = true
     try {
-      const commit = path.push({
+      const isWritten = await path.push({
         compose: () => this.#compose(head),
         bytes: 0,
         alone: true,
         durable: true,
-        of: address,
+        of: partOf(address),
         applied: (written) => {
-          isSynced = written !== undefined
           this.#end()
+          return written !== undefined
         },
       })
-      track(commit, head.resourceVersion)
-      await commit
       // What it confirms may not be on the disk yet.
-      if (!isSynced) await path.sync()
+      if (!isWritten) await path.sync()
     } finally {
       this.#end()
     }
@@ -115,34 +114,32 @@ export class StagedReplacement implements Replacement {
     this.#end()
   }
 
-  get address(): CollectionAddress {
-    return this.#parts.address
-  }
-
-  get reader(): string {
-    return this.#parts.reader
-  }
-
   get #collection(): Collection | undefined {
     return this.#parts.state.collection(this.#parts.address)
   }
 
   #check(): void {
     if (this.#over) throw new Error('the list has been committed or disposed of')
-    if (this.failure) throw this.failure
+    if (this.#failure) throw this.#failure
+  }
+
+  #hold(listed: Listed, body: Body): void {
+    listed.body = body
+    this.#held.push(body.hold())
   }
 
   #end(): void {
-    this.#parts.progress.delete(this, this.#stagedBytes)
+    this.#isEnded = true
+    this.#parts.staged.give(this.#parts.reader, this.#stagedBytes)
     this.#stagedBytes = 0
     for (const body of this.#held.splice(0)) body.release()
   }
 
   /** Throws a `StoreFailure` where the reader has too much staged. */
-  #stage(staged: readonly (readonly [ApiObject, Staged])[], bytes: number): void {
-    const { address, reader, bodies, path, progress } = this.#parts
+  #stage(staged: readonly (readonly [ApiObject, Listed])[], bytes: number): void {
+    const { address, reader, bodies, path } = this.#parts
     const weight = bytes + staged.length * entryBytes
-    progress.stage(reader, weight)
+    this.#parts.staged.take(reader, weight)
     this.#stagedBytes += weight
     const compose = (): Composed => {
       const parts = staged.map(([object]) => bodies.stored(address.scope, object))
@@ -155,49 +152,42 @@ export class StagedReplacement implements Replacement {
     const written = path.push({
       compose,
       bytes,
-      of: address,
+      of: partOf(address),
       applied: (found) => {
         for (const [at, body] of found?.bodies.entries() ?? []) {
           const listed = staged[at]?.[1]
-          if (listed) listed.body = body
-          if (!this.#over) this.#held.push(body.hold())
+          if (listed && !this.#isEnded) this.#hold(listed, body)
         }
       },
     })
     // `add` or `commit` throws this, too.
-    written.catch((cause: unknown) => (this.failure ??= cause as StoreFailure))
+    written.catch((cause: unknown) => (this.#failure ??= cause as StoreFailure))
   }
 
   /**
-   * The record after which the collection holds the list; `undefined`: it does already, or it is
-   * newer, by a watch or another list, or since an API server lags. Called when all earlier writes
-   * have changed the state.
+   * The record after which the collection is the list; `undefined`: it is already, or it is newer,
+   * by a watch or another list, or since an API server lags. Called when all earlier writes have
+   * changed the state.
    */
   #compose(head: CollectionHead): Composed | undefined {
-    if (this.failure) throw this.failure
-    const { address, holder } = this.#parts
+    if (this.#failure) throw this.#failure
+    const { address, holder, state } = this.#parts
     const before = this.#collection
+    // It may have missed a write, of a later state than the list's.
+    if (state.drops > this.#drops || (this.#before && !before))
+      throw new StoreFailure('what was stored of the collection has been removed meanwhile')
     const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
     if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#grant()
-    const objects: ObjectMark[] = []
-    const placed: Body[] = []
-    for (const [key, listed] of this.#listed) {
-      if ('mark' in listed && listed.body) {
-        objects.push(listed.mark)
-        placed.push(listed.body)
-      } else if ('mark' in listed || !isKept(listed, before?.members.get(key)))
-        throw new StoreFailure('what the list has in common with the stored one has changed')
-    }
-    const removed: NamePair[] = []
-    for (const [key, { namespace, name }] of before?.members ?? [])
-      if (!this.#listed.has(key)) removed.push([namespace, name])
     const confirmedAt = now()
-    const { gvk, extra, resourceVersion: version } = head
-    const isSameList = before !== undefined && objects.length + removed.length === 0
-    if (isSameList && isSameHead(before, head)) {
+    const isHeld = before !== undefined && this.#isHeldBy(before)
+    if (isHeld && isSameHead(before, head)) {
       before.seenAt = confirmedAt
       if (isRecent(before.confirmedAt)) return this.#grant()
     }
+    const { gvk, extra, resourceVersion: version } = head
+    const listed = isHeld ? [] : [...this.#listed.values()]
+    const placed = listed.flatMap(({ body }) => body ?? [])
+    if (placed.length < listed.length) throw new StoreFailure('a part of the list is not written')
     return {
       record: {
         kind: 'list',
@@ -206,14 +196,17 @@ export class StagedReplacement implements Replacement {
         version,
         extra,
         confirmedAt,
-        removed,
-        objects,
-        size: sizeAfter(before, objects, removed),
+        objects: isHeld ? undefined : listed.map(({ mark }) => mark),
         holder,
         bodies: placed.map(({ mark }) => mark),
       },
       placed,
     }
+  }
+
+  #isHeldBy({ members }: Collection): boolean {
+    if (members.size !== this.#listed.size) return false
+    return this.#listed.entries().every(([key, { body }]) => members.get(key)?.body === body)
   }
 
   /** Where nothing else changes. */
@@ -224,20 +217,6 @@ export class StagedReplacement implements Replacement {
   }
 }
 
-function sizeAfter(
-  before: Collection | undefined,
-  objects: readonly ObjectMark[],
-  removed: readonly NamePair[],
-): number {
-  const added = objects.filter(
-    ([namespace, name]) => !before?.members.has(nameKey({ namespace, name })),
-  )
-  return (before?.members.size ?? 0) - removed.length + added.length
-}
-
-const isKept = (stored: Held, member: Held | undefined): boolean =>
-  member !== undefined && isSame(stored, member)
-
 const isSameHead = (before: Collection, next: CollectionHead): boolean =>
   before.version === next.resourceVersion &&
   before.extra === next.extra &&
@@ -246,50 +225,29 @@ const isSameHead = (before: Collection, next: CollectionHead): boolean =>
   before.gvk.group === next.gvk.group
 
 /**
- * The lists in progress, and the bytes staged for each reader. What is staged cannot be evicted,
- * and a caller that reads many lists slowly must not fill the store with it.
+ * The bytes staged for each reader. They cannot be evicted, and a caller that reads many lists
+ * slowly must not fill the store with them.
  */
-export class ListsInProgress {
-  readonly #mostStaged: (reader: string) => number
-  readonly #lists = new Map<string, Set<StagedReplacement>>()
+export class StagedBytes {
+  readonly #most: (reader: string) => number
   readonly #staged = new Map<string, number>()
 
-  constructor(mostStaged: (reader: string) => number) {
-    this.#mostStaged = mostStaged
-  }
-
-  add(list: StagedReplacement): void {
-    const text = textOf(list.address)
-    const known = this.#lists.get(text)
-    if (known) known.add(list)
-    else this.#lists.set(text, new Set([list]))
-  }
-
-  delete(list: StagedReplacement, staged: number): void {
-    const { reader } = list
-    const text = textOf(list.address)
-    const known = this.#lists.get(text)
-    known?.delete(list)
-    if (known?.size === 0) this.#lists.delete(text)
-    const left = (this.#staged.get(reader) ?? 0) - staged
-    if (left > 0) this.#staged.set(reader, left)
-    else this.#staged.delete(reader)
+  constructor(most: (reader: string) => number) {
+    this.#most = most
   }
 
   /** Throws a `StoreFailure` where the reader has too much staged. */
-  stage(reader: string, bytes: number): void {
+  take(reader: string, bytes: number): void {
     const staged = (this.#staged.get(reader) ?? 0) + bytes
-    const most = this.#mostStaged(reader)
+    const most = this.#most(reader)
     if (staged > most)
       throw new StoreFailure(`the lists in progress of ${reader} take more than ${most} bytes`)
     this.#staged.set(reader, staged)
   }
 
-  /** Lists of a collection, or all, cannot be committed any more. */
-  interrupt(of: CollectionAddress | 'all', why: string): void {
-    const interrupted =
-      of === 'all' ? this.#lists.values() : [this.#lists.get(textOf(of)) ?? new Set()]
-    for (const lists of interrupted)
-      for (const list of lists) list.failure ??= new StoreFailure(why)
+  give(reader: string, bytes: number): void {
+    const left = (this.#staged.get(reader) ?? 0) - bytes
+    if (left > 0) this.#staged.set(reader, left)
+    else this.#staged.delete(reader)
   }
 }

@@ -1,6 +1,7 @@
 import type { GVK } from '../../../api/kube/gvk.ts'
 import { everyone } from '../../../api/request/identity.ts'
-import { covers, nameKey, type CollectionAddress, type ScopeKey } from './address.ts'
+import { isNewer } from '../../../api/kube/resource-version.ts'
+import { covers, nameKey, textInScope, type CollectionAddress, type ScopeKey } from './address.ts'
 import type { Held } from './held.ts'
 import type { GrantRecord } from './record.ts'
 
@@ -73,7 +74,10 @@ export class Scope {
   /** By their text in the scope. */
   readonly collections = new Map<string, Collection>()
   readonly records = new Map<string, ObjectRecord>()
-  /** Objects of which the states in collections are out of date. */
+  /**
+   * Objects of which the states in collections are out of date, until an event, a list or a put
+   * brings them.
+   */
   readonly tombstones = new Set<string>()
   #recordBytes = 0
 
@@ -98,11 +102,42 @@ export class Scope {
     this.records.delete(key)
   }
 
+  /** The collection, which is empty if it is new. */
+  begun(address: CollectionAddress): Collection {
+    const text = textInScope(address)
+    const collection = this.collections.get(text) ?? new Collection(address)
+    this.collections.set(text, collection)
+    return collection
+  }
+
   /** Removes a collection by its text, or an object's record by its `nameKey`. */
   remove(of: string): void {
-    this.collections.get(of)?.clear()
+    const collection = this.collections.get(of)
+    if (!collection) return this.removeRecord(of)
     this.collections.delete(of)
-    this.removeRecord(of)
+    for (const key of collection.members.keys()) {
+      this.removeMember(collection, key)
+      this.outdate(key, () => false)
+    }
+  }
+
+  /** The object's record takes its newer state: who has been shown that sees no older one. */
+  removeMember(from: Collection, key: string): void {
+    const [held, record] = [from.members.get(key), this.records.get(key)]
+    const isLater = held && record && isNewer(held.version, record.held.version)
+    if (isLater && !this.tombstones.has(key))
+      this.setRecord({ held, gvk: record.gvk, confirmedAt: from.seenAt })
+    from.remove(key)
+  }
+
+  /**
+   * The object has left a collection. What others hold is out of date if all of it is: a list stays
+   * as an API server sent it at its version, but its state is not found by name.
+   */
+  outdate(key: string, isOutdated: (held: Held) => boolean): void {
+    const others = this.membersOf(key)
+    if (others.length === 0) this.tombstones.delete(key)
+    else if (others.every(isOutdated)) this.tombstones.add(key)
   }
 
   /**
@@ -118,24 +153,13 @@ export class Scope {
   }
 
   clear(): void {
-    for (const each of [...this.collections.keys(), ...this.records.keys()]) this.remove(each)
+    for (const each of this.collections.values()) each.clear()
+    for (const { held } of this.records.values()) held.body.release()
   }
 
   get weight(): number {
     let weight = this.#recordBytes
     for (const collection of this.collections.values()) weight += collection.weight
-    return weight
-  }
-
-  /** Of what this identity may have. */
-  weightOf(identity: string): number {
-    const [owner] = this.key
-    if (owner !== everyone) return owner === identity ? this.weight : 0
-    let weight = 0
-    for (const each of this.collections.values())
-      if (each.holders.has(identity)) weight += each.weight
-    for (const each of this.records.values())
-      if (each.holders.has(identity)) weight += recordWeight(each)
     return weight
   }
 
@@ -151,11 +175,11 @@ export class Scope {
   grantOf(to: string, holder: string | undefined): GrantRecord | undefined {
     const holders = this.holders(to)
     if (!holders || holder === undefined || holders.has(holder)) return undefined
-    return { kind: 'grant', scope: this.key, to, holder }
+    return { kind: 'grant', part: [this.key, to], holder }
   }
 
   /** What collections hold of the object. */
-  membersOf(key: string): Held[] {
+  membersOf(key: string): readonly Held[] {
     return [...this.collections.values()].flatMap(({ members }) => members.get(key) ?? [])
   }
 }

@@ -2,8 +2,7 @@ import { elapsed } from '../../../base/clock.ts'
 import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
 import { qualifiedName, type NamedObject } from '../named-object.ts'
 import { compact, type CompactionParts } from './compaction.ts'
-import { leastRecent, readersIn, unreferenced, type Evicted, type EvictedKind } from './eviction.ts'
-import { scopeOfRecord, type LogRecord } from './record.ts'
+import { leastNeeded, type Evicted, type EvictedKind } from './eviction.ts'
 
 /**
  * Shares of the maximal size: eviction starts above the first and stops at the second. The rest is
@@ -22,22 +21,15 @@ const mostSegments = 64
 export const floorShare = 1 / 16
 export const floorBytes = 8 << 20
 
-/**
- * The quota of all that one identity may have; no component of a node comes near.
- * Beyond it, the identity loses the least recently confirmed until an eighth of the quota is free.
- */
-export const quotaShare = 1 / 4
-export const quotaTarget = 7 / 8
+/** What lists in progress of one caller may take; no component of a node comes near. */
+export const stagedShare = 1 / 4
 
-/** Without a quota: what the node boots with, and what the hub itself reads. */
-export const quotaOf = (identity: string, maxBytes: number): number =>
-  identity === nodeIdentity || identity === hubIdentity ? Infinity : quotaShare * maxBytes
+/** Without a bound: what the node boots with, and what the hub itself reads. */
+export const mostStagedOf = (identity: string, maxBytes: number): number =>
+  identity === nodeIdentity || identity === hubIdentity ? Infinity : stagedShare * maxBytes
 
-/**
- * Called with the number of evicted objects and documents; `of`: the identity that was beyond its
- * quota.
- */
-export type OnEvicted = (kind: EvictedKind, count: number, of?: string) => void
+/** Called with the number of evicted objects and documents. */
+export type OnEvicted = (kind: EvictedKind, count: number) => void
 
 export interface UpkeepParts extends CompactionParts {
   readonly maxBytes: number
@@ -53,8 +45,6 @@ export class Upkeep {
   /** One piece of work at a time. */
   #work: Promise<unknown> = Promise.resolve()
   #underWay = 0
-  /** Identities that were written for since they were measured. */
-  readonly #written = new Set<string>()
   #restsUntil = -Infinity
   /** Bytes on the disk after the last compaction, and segments. */
   #compacted = 0
@@ -65,28 +55,10 @@ export class Upkeep {
   }
 
   /** Must be called after each write. */
-  written(records: readonly LogRecord[]): void {
-    for (const record of records) {
-      const identity = identityOf(record)
-      if (identity) this.#written.add(identity)
-    }
-    if (this.#underWay === 0) this.#next()
-  }
-
-  #next(): void {
-    for (const identity of this.#written) {
-      this.#written.delete(identity)
-      if (this.#isBeyondQuota(identity)) return this.#begin(() => this.#evictOf(identity))
-    }
+  written(): void {
+    if (this.#underWay > 0) return
     if (this.#isNearFull()) this.#begin(() => this.#evict())
     else if (this.#isMostlyGarbage()) this.#begin(() => this.#compact('whenIdle'))
-  }
-
-  #isBeyondQuota(identity: string): boolean {
-    const { maxBytes, state } = this.#parts
-    const quota = quotaOf(identity, maxBytes)
-    // What one identity may have is measured record by record: mostly all together is less.
-    return quota < Infinity && state.weight > quota && state.weightOf(identity) > quota
   }
 
   /** Writes the log anew: what was written before may be lost. */
@@ -118,11 +90,7 @@ export class Upkeep {
     this.#work = this.#work
       .then(act)
       .catch(this.#parts.onFailed)
-      .finally(() => {
-        this.#underWay -= 1
-        if (this.#underWay === 0 && !this.#parts.closing.aborted && this.#written.size > 0)
-          this.#next()
-      })
+      .finally(() => (this.#underWay -= 1))
   }
 
   #isNearFull(): boolean {
@@ -149,57 +117,28 @@ export class Upkeep {
   }
 
   async #evict(): Promise<void> {
-    const { state, maxBytes, referencedObjects } = this.#parts
-    const step = stepShare * maxBytes
+    const { state, maxBytes, referencedObjects, path, onEvicted } = this.#parts
     const isOver = (): boolean => state.weight > evictDownTo * maxBytes
-    // Events are not measured as they come.
-    for (const identity of readersIn(state))
-      if (this.#isBeyondQuota(identity)) await this.#evictOf(identity)
-    await this.#evictAll('old', () => (isOver() ? leastRecent(state, step) : undefined))
-    const gone = (): Evicted | undefined => {
-      const referenced = isOver() ? referencedObjects() : undefined
-      return referenced && unreferenced(state, new Set(referenced.map(qualifiedName)))
-    }
-    await this.#evictAll('gone', gone)
-    // All that is left is needed.
-    if (isOver()) this.#restsUntil = elapsed() + restMs
-  }
-
-  async #evictOf(identity: string): Promise<void> {
-    const { state, maxBytes } = this.#parts
-    const target = quotaTarget * quotaOf(identity, maxBytes)
     const next = (): Evicted | undefined => {
-      const excess = state.weightOf(identity) - target
-      return excess > 0 ? leastRecent(state, excess, identity) : undefined
+      if (!isOver()) return undefined
+      const names = referencedObjects()?.map(qualifiedName)
+      return leastNeeded(state, stepShare * maxBytes, names && new Set(names))
     }
-    await this.#evictAll('quota', next, identity)
-  }
-
-  async #evictAll(kind: EvictedKind, next: () => Evicted | undefined, of?: string): Promise<void> {
-    const { path, onEvicted } = this.#parts
-    let count = 0
+    const counts = new Map<EvictedKind, number>()
     for (let isMore = true; isMore;) {
       isMore = await path.push({
         first: true,
         bytes: 0,
         compose: () => {
           const evicted = next()
-          count += evicted?.count ?? 0
-          return evicted && { record: evicted.record }
+          if (evicted) counts.set(evicted.kind, (counts.get(evicted.kind) ?? 0) + evicted.count)
+          return evicted
         },
         applied: (written) => written !== undefined,
       })
     }
-    if (count > 0) onEvicted(kind, count, of)
+    for (const [kind, count] of counts) onEvicted(kind, count)
+    // All that is left is needed.
+    if (isOver()) this.#restsUntil = elapsed() + restMs
   }
-}
-
-/**
- * Who may have more by it. Of what is kept once for all callers no event counts: to measure it
- * would be most of the event's work.
- */
-function identityOf(record: LogRecord): string | undefined {
-  if (record.kind === 'document') return record.document[0]
-  const holder = 'holder' in record ? record.holder : undefined
-  return holder ?? scopeOfRecord(record)?.[0]
 }

@@ -1,6 +1,6 @@
 import { after } from '../../../base/clock.ts'
 import { StoreFailure } from '../store.ts'
-import { textOf, type CollectionAddress } from './address.ts'
+import type { Part } from './address.ts'
 import { Body, type BodyMark } from './body.ts'
 import { failureOf, type ReportFault } from './faults.ts'
 import { encode, type Encoded } from './frame.ts'
@@ -48,7 +48,7 @@ export interface Write<T> {
   /** It is answered when it is on the disk: a power cut must not undo it. */
   readonly durable?: boolean
   /** The collection that is unknown if this fails. */
-  readonly of?: CollectionAddress
+  readonly of?: Part
   /** Called when the state has changed. */
   readonly applied: (written: Written | undefined) => T
 }
@@ -73,9 +73,7 @@ export interface WritePathParts {
   /** Called with the bytes of objects and documents. */
   readonly onCommitted: (bytes: number) => void
   readonly onRecovered: () => void
-  /** The collection missed a write. */
-  readonly onMissed: (of: CollectionAddress) => void
-  readonly onWritten: (records: readonly LogRecord[]) => void
+  readonly onWritten: () => void
   /** Resolves to whether there is more room than before. */
   readonly makeRoom: () => Promise<boolean>
 }
@@ -88,7 +86,7 @@ export interface WritePathParts {
  */
 export class WritePath {
   /** Collections that missed a write, and are not removed on the disk yet. */
-  readonly missed = new Map<string, CollectionAddress>()
+  readonly missed = new Map<string, Part>()
   readonly #parts: WritePathParts
   readonly #waiting: Waiting[] = []
   readonly #first: Waiting[] = []
@@ -250,14 +248,13 @@ export class WritePath {
       if (!place) throw new RangeError('a frame has no place')
       const bodies = [...(of.placed ?? []), ...bodiesOf(of.marks ?? [], place)]
       // A snapshot is of this state.
-      const isKnown = of.record.kind === 'scope' || of.record.kind === 'documents'
-      const displaced = isKnown ? [] : state.apply(of.record, bodies)
+      const displaced = of.record.kind === 'scope' ? [] : state.apply(of.record, bodies)
       const result = waiting.write.applied({ ...place, bodies, displaced })
       if (waiting.write.durable) durable.push(() => waiting.done.resolve(result))
       else waiting.done.resolve(result)
     }
     if (bytes > 0 || ready.some(({ of }) => of.record.kind === 'list')) onCommitted(bytes)
-    onWritten(ready.map(({ of }) => of.record))
+    onWritten()
     if (durable.length + missed.length === 0) return
     // Later writes do not wait for it.
     const group = ready.flatMap(({ waiting }) => (waiting.write.durable ? [waiting] : []))
@@ -271,9 +268,8 @@ export class WritePath {
     const failure = failureOf(refused, cause)
     for (const { write, done } of group) {
       if (write.of) {
-        this.missed.set(textOf(write.of), write.of)
+        this.missed.set(JSON.stringify(write.of), write.of)
         this.#parts.state.apply(without([write.of]), [])
-        this.#parts.onMissed(write.of)
       }
       done.reject(failure)
     }
@@ -299,12 +295,7 @@ export class WritePath {
   }
 }
 
-const without = (collections: readonly CollectionAddress[]): EvictRecord => ({
-  kind: 'evict',
-  collections,
-  objects: [],
-  documents: [],
-})
+const without = (parts: readonly Part[]): EvictRecord => ({ kind: 'evict', parts })
 
 const refused = 'the disk refuses writes'
 const full = (maxBytes: number): string =>

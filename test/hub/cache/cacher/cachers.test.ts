@@ -339,7 +339,6 @@ void t.test('the collections with the most events drop theirs first', async (t) 
   const store: ObjectStore = {
     ...storeOf(),
     version: () => '60',
-    committedVersion: () => '60',
     list: () => ({ ...stored(), changedAt: '60' }),
   }
   const sent = new Map<string, WatchEvent[]>([

@@ -52,7 +52,7 @@ void t.test('what one caller has read is kept once, and shown to whom it was giv
   t.equal(store.version(as(guest)), undefined)
   t.equal(store.list(as(guest)), undefined)
   t.equal(found(store, guest, 'a'), undefined)
-  t.equal(store.committedVersion(store.copyOf(as(guest))), '7')
+  t.equal(store.version(store.copyOf(as(guest))), '7')
   await list(store, as(guest), '7', 'a')
   t.equal(store.version(as(guest)), '7')
   t.equal(found(store, guest, 'a'), '7')
@@ -229,11 +229,11 @@ void t.test('of what is kept for all only what the node reads is never evicted',
     await replace(store, as(tokenHolder(`${at}`), part(`${at}`)), head(`${at}`), [
       large(`large-${at}`),
     ])
-  await until('what only the guest reads to go', () => !store.list(as(guest, part('0'))))
+  await until('what others read to go', () => store.overview(99).collections.length < 36)
   t.ok(store.list(as(nodeIdentity, part('node'))))
 })
 
-void t.test('what one caller has read may take a quarter, and costs others nothing', async (t) => {
+void t.test('what one caller has read costs others nothing', async (t) => {
   await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
   const part = (name: string) => ({ labelSelector: `app=${name}` })
   const both = part('both')
