@@ -47,6 +47,7 @@ export class StagedReplacement implements Replacement {
   readonly #held: Body[] = []
   readonly #before: Collection | undefined
   readonly #drops: number
+  readonly #misses: number
   #failure: StoreFailure | undefined
   #stagedBytes = 0
   #over = false
@@ -56,6 +57,7 @@ export class StagedReplacement implements Replacement {
     this.#parts = parts
     this.#before = this.#collection
     this.#drops = parts.state.drops
+    this.#misses = parts.path.misses
   }
 
   async add({ objects }: ListBatch): Promise<void> {
@@ -171,11 +173,12 @@ export class StagedReplacement implements Replacement {
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.#failure) throw this.#failure
-    const { address, holder, state } = this.#parts
+    const { address, holder, path, state } = this.#parts
     const before = this.#collection
-    // It may have missed a write, of a later state than the list's.
-    if (state.drops > this.#drops || (this.#before && !before))
-      throw new StoreFailure('what was stored of the collection has been removed meanwhile')
+    // It may have missed a state that is later than the list.
+    const hasMissed = this.#before && !before && path.misses > this.#misses
+    if (hasMissed || state.drops > this.#drops)
+      throw new StoreFailure('what was stored of the collection was dropped meanwhile')
     const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
     if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#grant()
     const confirmedAt = now()

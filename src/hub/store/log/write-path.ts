@@ -87,6 +87,8 @@ export interface WritePathParts {
 export class WritePath {
   /** Collections that missed a write, and are not removed on the disk yet. */
   readonly missed = new Map<string, Part>()
+  /** How many times a collection has missed a write. */
+  misses = 0
   readonly #parts: WritePathParts
   readonly #waiting: Waiting[] = []
   readonly #first: Waiting[] = []
@@ -268,6 +270,7 @@ export class WritePath {
     const failure = failureOf(refused, cause)
     for (const { write, done } of group) {
       if (write.of) {
+        this.misses += 1
         this.missed.set(JSON.stringify(write.of), write.of)
         this.#parts.state.apply(without([write.of]), [])
       }
