@@ -210,7 +210,7 @@ const welcome = (
 
     export KUBECONFIG=${plain}
     kubectl get pods -A
-    kubectl get -w pods -n plant
+    kubectl get -w -o name pods -n plant
     kubectl describe node ${nodeName}
     kubectl logs -n plant collector-0
     curl 'http://127.0.0.1:${hub.opsPort}/readyz?verbose'

@@ -27,41 +27,6 @@ void t.test('F25: cached watches go on by one upstream watch when the cloud is b
   t.equal(cloud.sandbox.watchCount(isWatch), 1)
 })
 
-void t.test('F25: watches go back to the cloud in the order of their importance', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const watched = [
-    ['kubectl', '/api/v1/pods'],
-    ['kubelet', '/apis/storage.k8s.io/v1/csinodes'],
-    ['kube-proxy', '/api/v1/namespaces/default/services'],
-    ['kubelet', '/api/v1/namespaces/default/configmaps'],
-    ['kubelet', podsOfNode],
-  ] as const
-  const versions = await Promise.all(
-    watched.map(async ([component, path]) => (await hub.as(component).list(path)).resourceVersion),
-  )
-  await goOffline(cloud, hub)
-  await Promise.all(
-    watched.map(([component, path], at) =>
-      hub.as(component).watch(path, { resourceVersion: versions[at] ?? '' }),
-    ),
-  )
-  const before = cloud.sandbox.requests.length
-  await goOnline(cloud, hub)
-  // The hub follows its node, too.
-  const isTheirs = (request: SeenRequest): boolean =>
-    isWatch(request) && request.path !== '/api/v1/nodes'
-  await cloud.sandbox.untilWatches(watched.length, isTheirs)
-  t.strictSame(
-    cloud.sandbox.requests
-      .slice(before)
-      .filter(isTheirs)
-      .map(({ path }) => path),
-    watched.toReversed().map(([, path]) => path.split('?')[0]),
-  )
-})
-
 void t.test('a watch outlives its cloud where it is recorded, and ends elsewhere', async (t) => {
   const { cloud, hub } = await onlineNode(t, 'a')
   const [kept, cut] = await Promise.all(

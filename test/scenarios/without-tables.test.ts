@@ -61,27 +61,3 @@ for (const [who, accept] of [
     t.equal(await hub.metric('nodehub_upstream_malformed_answers_total'), 0)
   })
 }
-
-void t.test('watches of Tables end where a server makes no Tables any more', async (t) => {
-  const teller = await ScriptedServer.start(t)
-  const hub = await startTestHub(t, { upstreams: [teller] })
-  await hub.online()
-  const kubectl = hub.as('kubectl', { accept: onlyTables })
-  const table = JSON.stringify({
-    kind: 'Table',
-    apiVersion: 'meta.k8s.io/v1',
-    metadata: { resourceVersion: '10' },
-    columnDefinitions: [{ name: 'Name' }],
-    rows: [{ cells: ['a'], object: thing('a', 10) }],
-  })
-  teller.answerWith(table)
-  t.equal((await kubectl.get(things)).body.toString(), table)
-  const added = event('ADDED', thing('b', 12))
-  teller.answer = (response) => void response.writeHead(200, json).write(added)
-  const watch = await kubectl.watch(things, { resourceVersion: '10' })
-  t.strictSame(await watch.rest(), [], 'the watch of the hub is answered with whole objects')
-  const own = await kubectl.watch(things, { resourceVersion: '10' })
-  t.equal((await own.next())?.frame.toString(), added)
-  teller.close()
-  t.strictSame(await own.rest(), [])
-})

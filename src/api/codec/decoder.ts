@@ -50,11 +50,6 @@ export interface WatchDecoder {
    */
   readonly gvk: GVK
   /**
-   * The columns of a Table, which its first event has, as in `ListEnd.extra`; '' where none has had
-   * any.
-   */
-  readonly extra: string
-  /**
    * The events that the chunk completed, each with its frame; in JSON with the newline after it.
    */
   push(chunk: Uint8Array): WatchEvent[]

@@ -1,9 +1,9 @@
 import { asBuffer, lengthOf } from '../../base/bytes.ts'
 import type { GVK } from '../kube/gvk.ts'
-import type { Encoding, Projection } from '../kube/media-type.ts'
+import type { Encoding } from '../kube/media-type.ts'
 import { initialEventsEndAnnotation, type ApiObject } from '../kube/object.ts'
 import type { Status } from '../kube/status.ts'
-import { tableOf, withKind } from './json/single.ts'
+import { withKind } from './json/single.ts'
 import { goJson } from './json/write.ts'
 import { envelopeParts } from './protobuf/envelope.ts'
 import { messageBytes } from './protobuf/message/encode.ts'
@@ -14,40 +14,30 @@ import type { BookmarkEvent, ObjectEvent, WatchEvent } from './watch.ts'
 
 /**
  * The frame of an event, encoded again: a frame that the event carries is not used. `gvk` is the
- * kind of the objects (Table for a Table). `extra` are the columns of a Table, which only the first
- * event of a watch has.
+ * kind of the objects.
  */
-export function eventFrame(
-  encoding: Encoding,
-  projection: Projection,
-  gvk: GVK,
-  event: WatchEvent,
-  extra?: string,
-): Buffer {
+export function eventFrame(encoding: Encoding, gvk: GVK, event: WatchEvent): Buffer {
   switch (event.type) {
     case 'BOOKMARK':
-      return bookmarkFrame(encoding, projection, gvk, event, extra)
+      return bookmarkFrame(encoding, gvk, event)
     case 'ERROR':
       return errorFrame(encoding, event.status)
     case 'UNREAD':
       return asBuffer(event.frame)
     default:
-      return watchFrame(encoding, projection, gvk, event.type, event.object, extra)
+      return watchFrame(encoding, gvk, event.type, event.object)
   }
 }
 
 /** ADDED, MODIFIED or DELETED. */
 export function watchFrame(
   encoding: Encoding,
-  projection: Projection,
   gvk: GVK,
   type: ObjectEvent['type'],
   object: ApiObject,
-  extra?: string,
 ): Buffer {
   const bytes = asBuffer(object.bytes)
   if (encoding === 'protobuf') return protobufFrame(type, ...envelopeParts(gvk, bytes))
-  if (projection === 'table') return jsonFrame(type, tableOf(gvk, object, extra || undefined))
   return jsonFrame(type, withKind(gvk, bytes))
 }
 
@@ -57,10 +47,8 @@ export function watchFrame(
  */
 export function bookmarkFrame(
   encoding: Encoding,
-  projection: Projection,
   gvk: GVK,
   { resourceVersion, initialEventsEnd }: Omit<BookmarkEvent, 'type'>,
-  extra?: string,
 ): Buffer {
   const metadata = {
     resourceVersion,
@@ -70,12 +58,7 @@ export function bookmarkFrame(
     const object = messageBytes(partialObjectMetadata, { metadata })
     return protobufFrame('BOOKMARK', ...envelopeParts(gvk, object))
   }
-  const bytes = Buffer.from(goJson({ metadata }))
-  if (projection !== 'table') return jsonFrame('BOOKMARK', withKind(gvk, bytes))
-  const shown = { ...rowKind, metadata }
-  const row = Buffer.from(goJson({ cells: [], object: shown }))
-  const only = { ...anonymous, resourceVersion, bytes: row }
-  return jsonFrame('BOOKMARK', tableOf(gvk, only, extra || undefined))
+  return jsonFrame('BOOKMARK', withKind(gvk, Buffer.from(goJson({ metadata }))))
 }
 
 /** The last event of a watch that cannot go on. */
@@ -84,14 +67,6 @@ export function errorFrame(encoding: Encoding, status: Status): Buffer {
   if (encoding === 'protobuf') return protobufFrame('ERROR', body)
   return jsonFrame('ERROR', [body.subarray(0, -1)])
 }
-
-/**
- * The object in a row unless the client requests whole objects (apiserver
- * pkg/endpoints/handlers/response.go).
- */
-const rowKind = { kind: 'PartialObjectMetadata', apiVersion: 'meta.k8s.io/v1' }
-
-const anonymous = { namespace: '', name: '', uid: '' }
 
 const jsonFrame = (type: string, object: readonly Uint8Array[]): Buffer =>
   Buffer.concat([Buffer.from(`{"type":"${type}","object":`), ...object, Buffer.from('}\n')])

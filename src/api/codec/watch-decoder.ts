@@ -6,7 +6,7 @@ import { ProtobufWatchDecoder } from './protobuf/watch-decoder.ts'
 
 export type { WatchDecoder } from './decoder.ts'
 
-/** A decoder for one body. Table exists in JSON only. */
+/** A decoder for one body, of whole objects or metadata. */
 export const watchDecoder = (encoding: Encoding, projection: Projection): WatchDecoder =>
   encoding === 'json' ? new JsonWatchDecoder(projection) : new ProtobufWatchDecoder()
 

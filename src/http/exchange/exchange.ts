@@ -237,11 +237,6 @@ export interface WatchReply extends ReplyHead {
    * event.
    */
   readonly gvk: () => GVK
-  /**
-   * A Table's column definitions (see `ListEnd.extra`), for the first frame, where the hub makes
-   * that; '' before the first event.
-   */
-  readonly extra?: () => string
   /** Other clients get the same events, so layers should cache what they make of one. */
   readonly isShared?: true
   /**

@@ -86,6 +86,9 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       // A name in the path of a watch that also has a field selector is not part of a collection's
       // key.
       if (info.name !== undefined) return undefined
+      // People watch Tables: these watches end with the link.
+      if (info.verb === 'watch' && exchange.representations[0]?.projection === 'table')
+        return undefined
       return selectorsCanBeKept(info) ? { kind: info.verb, info } : undefined
     case 'create':
     case 'update':

@@ -60,11 +60,6 @@ export class RecordedWatch {
     return this.#cutter.gvk
   }
 
-  /** As in a `WatchReply`. */
-  get extra(): string {
-    return this.#cutter.extra
-  }
-
   async *#recorded(): AsyncGenerator<readonly WatchEvent[]> {
     const { replayable, representations, hooks, exchange } = this.#parts
     try {
@@ -121,7 +116,6 @@ export class RecordedWatch {
         store,
         hooks,
         key: store.copyOf(collectionKey(exchange, info, this.#representation)),
-        extra: () => this.extra,
         tellsPrevious: () => comparesEvents?.() ?? false,
       },
       comparesEvents && from,
@@ -131,8 +125,6 @@ export class RecordedWatch {
 
 interface EventRecorderParts {
   readonly key: CollectionKey
-  /** The columns of a Table, once an event has shown them. */
-  readonly extra: () => string
   readonly store: ObjectStore
   readonly hooks: RecorderHooks
   /** Whether a reader needs the previous state of each object. */
@@ -142,14 +134,11 @@ interface EventRecorderParts {
 /**
  * Changes to a stored collection. A watch that starts after the stored version leaves a gap: it is
  * not recorded, as one without `from`. Of one that starts earlier the events up to the stored
- * version are skipped. Rows of a Table with other columns than the stored ones, as from an API
- * server of another version, are not recorded either.
+ * version are skipped.
  */
 class RecordedChanges {
   readonly #parts: EventRecorderParts
   #storedVersion: ResourceVersion | undefined
-  /** The columns that are those of the stored Table. */
-  #extra = ''
 
   constructor(parts: EventRecorderParts, from: ResourceVersion | undefined) {
     this.#parts = parts
@@ -165,10 +154,6 @@ class RecordedChanges {
     const tellsPrevious = this.#parts.tellsPrevious()
     try {
       if (applied.length === 0) return events
-      if (!this.#hasStoredColumns()) {
-        this.#storedVersion = undefined
-        return events
-      }
       const options = { since: this.#storedVersion, previous: tellsPrevious }
       const previous = await store.apply(key, applied, options)
       hooks.onRecorded('watch')
@@ -180,16 +165,6 @@ class RecordedChanges {
       hooks.onStoreFailure(cause)
       return events
     }
-  }
-
-  #hasStoredColumns(): boolean {
-    const { extra: columns, key, store } = this.#parts
-    const extra = columns()
-    if (extra === this.#extra) return true
-    const stored = store.list(key)
-    if (stored?.extra !== extra) return false
-    this.#extra = extra
-    return true
   }
 
   /** A bookmark at the stored version confirms that it is still the newest. */

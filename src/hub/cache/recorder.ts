@@ -404,7 +404,6 @@ export class Recorder {
       representation: () => watch.representation,
       events: watch.events,
       gvk: () => watch.gvk,
-      extra: () => watch.extra,
     }
   }
 }

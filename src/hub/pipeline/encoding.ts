@@ -108,20 +108,16 @@ async function* watchBody({
   representation,
   events,
   gvk,
-  extra,
   isShared,
 }: WatchReply): AsyncGenerator<readonly Uint8Array[]> {
   const began = elapsed()
   let silent = true
   for await (const group of events) {
-    const frames = group.map((event, at) => {
+    const frames = group.map((event) => {
       if (event.frame) return event.frame
-      const { encoding, projection } = representation()
-      // As an API server sends them: with the first event of each watch, a bookmark included.
-      const columns = silent && at === 0 ? extra?.() : undefined
-      if (columns) return eventFrame(encoding, projection, gvk(), event, columns)
+      const { encoding } = representation()
       const known = isShared ? written.get(event) : undefined
-      const frame = known ?? eventFrame(encoding, projection, gvk(), event)
+      const frame = known ?? eventFrame(encoding, gvk(), event)
       if (isShared) written.set(event, frame)
       return frame
     })

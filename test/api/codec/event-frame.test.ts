@@ -9,7 +9,6 @@ import { watchDecoder } from '../../../src/api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
 import { expired } from '../../../src/api/kube/status.ts'
-import { cutList } from '../../contracts/cutter-list.ts'
 import { fixture } from '../../kit/fixture.ts'
 
 const encodingOf = (name: string): Encoding => (name.endsWith('.pb') ? 'protobuf' : 'json')
@@ -33,17 +32,8 @@ void t.test('a frame has the API server’s bytes', async (t) => {
     const { events, gvk } = cut(name, projection)
     for (const event of events) {
       if (event.type === 'BOOKMARK') continue
-      t.equal(text(eventFrame(encodingOf(name), projection, gvk, event)), text(event.frame), name)
+      t.equal(text(eventFrame(encodingOf(name), gvk, event)), text(event.frame), name)
     }
-  }
-})
-
-void t.test('only the first event of a Table has the columns', async (t) => {
-  const { events, gvk } = cut('watch-table.json', 'table')
-  const { extra } = cutList('json', 'table', [fixture('pods-table.json')]).end
-  for (const [at, event] of events.entries()) {
-    const frame = eventFrame('json', 'table', gvk, event, at === 0 ? extra : undefined)
-    t.equal(text(frame), text(event.frame))
   }
 })
 
@@ -53,7 +43,7 @@ void t.test('an error has the bytes of the API server', async (t) => {
   t.equal(text(errorFrame('protobuf', status)), fixture('watch-expired.pb').toString('latin1'))
   const gvk = { group: '', version: 'v1', kind: 'Pod' }
   t.equal(
-    text(eventFrame('json', 'object', gvk, { type: 'ERROR', status })),
+    text(eventFrame('json', gvk, { type: 'ERROR', status })),
     fixture('watch-expired.json').toString('latin1'),
   )
 })
@@ -64,12 +54,11 @@ void t.test('a bookmark is read in every encoding', async (t) => {
     ['protobuf', 'object', 'Pod'],
     ['json', 'metadata', 'PartialObjectMetadata'],
     ['protobuf', 'metadata', 'PartialObjectMetadata'],
-    ['json', 'table', 'Table'],
   ] as const) {
     for (const initialEventsEnd of [true, false]) {
       const gvk = { group: 'g', version: 'v1', kind }
       const event: WatchEvent = { type: 'BOOKMARK', resourceVersion: '42', initialEventsEnd }
-      const frame = eventFrame(encoding, projection, gvk, event)
+      const frame = eventFrame(encoding, gvk, event)
       const cutter = watchDecoder(encoding, projection)
       t.match(cutter.push(frame), [event])
       t.strictSame(cutter.gvk, gvk)
@@ -82,13 +71,13 @@ void t.test(
   'a bookmark begins as that of the API server, which also has an empty spec',
   async (t) => {
     const pod = { group: '', version: 'v1', kind: 'Pod' }
-    const json = bookmarkFrame('json', 'object', pod, {
+    const json = bookmarkFrame('json', pod, {
       resourceVersion: '858',
       initialEventsEnd: true,
     }).toString()
     const real = fixture('watchlist-pods.json').toString().split('\n').at(-2) ?? ''
     t.ok(real.startsWith(json.slice(0, -'}}\n'.length)))
-    const metadata = bookmarkFrame('protobuf', 'object', pod, {
+    const metadata = bookmarkFrame('protobuf', pod, {
       resourceVersion: '859',
       initialEventsEnd: true,
     })
@@ -104,7 +93,7 @@ void t.test('an edited object leaves with its kind', async (t) => {
   const bytes = Buffer.from('{"metadata":{"name":"a"}}')
   const object = { namespace: '', name: 'a', uid: '', resourceVersion: '', bytes }
   t.equal(
-    watchFrame('json', 'object', gvk, 'DELETED', object).toString(),
+    watchFrame('json', gvk, 'DELETED', object).toString(),
     '{"type":"DELETED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}}\n',
   )
 })

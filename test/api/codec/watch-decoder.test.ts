@@ -40,7 +40,6 @@ const bodies: readonly (readonly [string, Projection])[] = [
   ['watch-expired.json', 'object'],
   ['watch-expired.pb', 'object'],
   ['watch-metadata.json', 'metadata'],
-  ['watch-table.json', 'table'],
 ]
 
 for (const [name, projection] of bodies) {
@@ -86,7 +85,6 @@ void t.test('the kind is that of the latest object', async (t) => {
     ['watchlist-empty.pb', 'object', 'Pod'],
     ['watch-custom.json', 'object', 'Pump'],
     ['watch-metadata.json', 'metadata', 'PartialObjectMetadata'],
-    ['watch-table.json', 'table', 'Table'],
     ['watch-expired.pb', 'object', ''],
   ] as const) {
     const cutter = watchDecoder(encodingOf(name), projection)
@@ -109,32 +107,6 @@ void t.test('a bookmark has its version and the initial-events-end mark', async 
   t.match(cut('protobuf', 'object', [fixture('watch-bookmarks.pb')]), [
     { type: 'BOOKMARK', resourceVersion: '42774', initialEventsEnd: false },
   ])
-})
-
-const table = (metadata: string, rows: string): string =>
-  `{"type":"BOOKMARK","object":{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":${metadata},"columnDefinitions":null,"rows":[${rows}]}}\n`
-
-void t.test('a Table bookmark has its version on the Table or in its row', async (t) => {
-  const annotated =
-    '{"cells":[],"object":{"metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}}'
-  t.match(cutJson(table('{"resourceVersion":"5"}', annotated), 'table'), [
-    { resourceVersion: '5', initialEventsEnd: true },
-  ])
-  t.match(cutJson(table('{}', annotated), 'table'), [
-    { resourceVersion: '5', initialEventsEnd: true },
-  ])
-  t.match(cutJson(table('{"resourceVersion":"6"}', ''), 'table'), [
-    { resourceVersion: '6', initialEventsEnd: false },
-  ])
-  t.match(cutJson(table('{}', ''), 'table'), [{ type: 'UNREAD' }])
-})
-
-void t.test('an event of a Table is its row', async (t) => {
-  const events = cut('json', 'table', [fixture('watch-table.json')])
-  t.match(events, [{ object: { name: 'bare', resourceVersion: '213' } }, {}, {}])
-  const [first] = events
-  t.match(first?.type === 'ADDED' && text(first.object.bytes), /^\{"cells":\["bare",.*\}\}$/)
-  t.match(text(first?.frame), /^\{"type":"ADDED","object":\{"kind":"Table"/)
 })
 
 void t.test('an error carries the Status that the server sent', async (t) => {
@@ -228,7 +200,6 @@ void t.test('bytes that are no events are malformed', async (t) => {
   ]) {
     t.throws(() => cutJson(body), { code: 'MALFORMED_BODY' }, body)
   }
-  t.throws(() => cutJson(added(pod), 'table'), { code: 'MALFORMED_BODY' })
   for (const hex of [
     '00000000',
     'ffffffff',

@@ -17,7 +17,6 @@ import { Finding, pure, type Opening, type Outcome } from '../target.ts'
  */
 export const watchTargets: readonly Opening[] = [
   watchTarget('json', 'object', /watch(?!.*(table|metadata)).*\.json$/),
-  watchTarget('json', 'table', /watch-table.*\.json$/),
   watchTarget('json', 'metadata', /watch-metadata.*\.json$/),
   watchTarget('protobuf', 'object', /watch.*\.pb$/),
 ]

@@ -106,16 +106,14 @@ async function startHub(
 const watched = async (client: Client, resourceVersion: string): Promise<Watching> =>
   client.watch(`${allServices}?allowWatchBookmarks=true`, { resourceVersion })
 
-/** What the next events say of which object, in a row or not. */
+/** What the next events say of which object. */
 const told = async (watch: Watching, count: number): Promise<string[]> =>
   (await watch.take(count)).map(({ type, object }) => {
-    const shown = at(object, 'rows', 0, 'object') ?? object
     if (type === 'ERROR') return `ERROR ${Number(at(object, 'code'))}`
-    return `${type} ${(at(shown, 'metadata', 'name') as string | undefined) ?? ''}`.trim()
+    return `${type} ${(at(object, 'metadata', 'name') as string | undefined) ?? ''}`.trim()
   })
 
 const accepts = {
-  rows: tableAccept,
   metadata: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',
   'metadata in protobuf':
     'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1',

@@ -9,7 +9,6 @@ import { Scanner } from './scanner.ts'
 import { goJson } from './write.ts'
 
 const rows = memberName('rows')
-const columnDefinitions = memberName('columnDefinitions')
 const kindStart = Buffer.from('{"kind":"')
 const versionStart = Buffer.from(',"apiVersion":"')
 
@@ -98,15 +97,6 @@ export function onlyRow(table: Buffer): Buffer | undefined {
   return undefined
 }
 
-/** The member of a Table with its columns, as in `ListEnd.extra`; `undefined` where it has none. */
-export function columnsOf(table: Buffer): string | undefined {
-  for (const members = new Members(table, 0); members.next();) {
-    if (!members.is(columnDefinitions) || table[members.valueStart] !== 0x5b) continue
-    return `"columnDefinitions":${table.toString('utf8', members.valueStart, members.valueEnd)}`
-  }
-  return undefined
-}
-
 /** Whether `bytes` are a whole Table, and not a row. */
 export function isTable(bytes: Buffer): boolean {
   for (const members = new Members(bytes, 0); members.next();) {
@@ -115,10 +105,7 @@ export function isTable(bytes: Buffer): boolean {
   return false
 }
 
-/**
- * A Table of one row. `extra` are the columns, which only the first Table of a watch has; they are
- * null in the others.
- */
+/** A Table of one row. `extra` are its columns. */
 export function tableOf(gvk: GVK, row: ApiObject, extra = '"columnDefinitions":null'): Buffer[] {
   const head =
     `{"kind":${goJson(gvk.kind)},"apiVersion":${goJson(apiVersionOf(gvk))},` +

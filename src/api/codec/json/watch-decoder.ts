@@ -1,7 +1,7 @@
 import { asBuffer } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { Json } from '../../kube/json.ts'
-import { listAt, optionalObjectAt, textAt } from '../../kube/json-at.ts'
+import { optionalObjectAt, textAt } from '../../kube/json-at.ts'
 import type { Projection } from '../../kube/media-type.ts'
 import { initialEventsEndAnnotation } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
@@ -12,7 +12,7 @@ import { isEventType, type WatchEvent } from '../watch.ts'
 import { apiObject } from './identity.ts'
 import { isSpace, Members, memberName } from './members.ts'
 import { Scanner } from './scanner.ts'
-import { columnsOf, onlyRow, separateKind } from './single.ts'
+import { separateKind } from './single.ts'
 
 const newline = 0x0a
 const newlineBytes = Buffer.from('\n')
@@ -26,7 +26,6 @@ export class JsonWatchDecoder implements WatchDecoder {
   readonly #carry = new CarriedBytes()
   #inFrame = false
   gvk: GVK = { group: '', version: '', kind: '' }
-  extra = ''
 
   constructor(projection: Projection) {
     this.#projection = projection
@@ -81,28 +80,21 @@ export class JsonWatchDecoder implements WatchDecoder {
     if (kind === 'ERROR') return { type: kind, status: statusOf(parse(value)), frame }
     if (kind === 'BOOKMARK') return this.#bookmark(value, frame)
     const bytes = this.#withoutKind(value)
-    const shown = this.#projection === 'table' ? onlyRow(bytes) : bytes
-    if (!shown) throw new MalformedBody('a Table without its row')
-    return { type: kind, object: apiObject(this.#projection, shown), frame }
+    return { type: kind, object: apiObject(this.#projection, bytes), frame }
   }
 
   #withoutKind(value: Buffer): Buffer {
     const { gvk, bytes } = separateKind(value, this.#projection)
     this.gvk = gvk
-    if (this.#projection === 'table') this.extra = columnsOf(bytes) ?? this.extra
     return bytes
   }
 
-  /** A Table has the version; the object in its row has the annotation. */
   #bookmark(value: Buffer, frame: Buffer): WatchEvent {
-    const object = parse(value)
-    const own = optionalObjectAt(object, 'metadata')
-    const [row] = this.#projection === 'table' ? listAt(object, 'rows') : []
-    const shown = optionalObjectAt(row, 'object', 'metadata')
-    const resourceVersion = textAt(own, 'resourceVersion') || textAt(shown, 'resourceVersion')
+    const metadata = optionalObjectAt(parse(value), 'metadata')
+    const resourceVersion = textAt(metadata, 'resourceVersion')
     if (resourceVersion === '') return { type: 'UNREAD', frame }
     this.#withoutKind(value)
-    const end = textAt(shown ?? own, 'annotations', initialEventsEndAnnotation)
+    const end = textAt(metadata, 'annotations', initialEventsEndAnnotation)
     return { type: 'BOOKMARK', resourceVersion, initialEventsEnd: end === 'true', frame }
   }
 }

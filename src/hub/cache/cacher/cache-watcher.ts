@@ -46,11 +46,6 @@ export interface CacheWatcherParts {
    * list.
    */
   readonly logEnded: AbortSignal
-  /**
-   * In how many ms a watch that has lasted for `lastedMs` ends after that; absent: within a second
-   * or so.
-   */
-  readonly endsAfter?: (lastedMs: number) => number
 }
 
 /** Why a cache watcher ended. */
@@ -130,7 +125,7 @@ export class CacheWatcher {
   }
 
   #endings(timers: DisposableStack): void {
-    const { signal, logEnded, lastsMs, bookmarks, endsAfter = soon } = this.#parts
+    const { signal, logEnded, lastsMs, bookmarks } = this.#parts
     const end = (): void => {
       this.#ended = true
       this.#wake()
@@ -144,7 +139,7 @@ export class CacheWatcher {
     timers.use(
       onAbort(logEnded, () => {
         this.#end = logEnded.reason === 'expired' ? 'expired' : 'over'
-        timers.use(after(endsAfter(elapsed() - this.#began), end))
+        timers.use(after(soon(elapsed() - this.#began), end))
       }),
     )
     if (!bookmarks) return

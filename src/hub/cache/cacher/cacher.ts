@@ -1,5 +1,5 @@
 import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
-import { after, elapsed, sleep, within } from '../../../base/clock.ts'
+import { after, elapsed, jitter, sleep, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
 import { versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
@@ -31,7 +31,6 @@ import {
   type ReflectorClient,
   type UpstreamHandlers,
 } from './stored-lister-watcher.ts'
-import { endDelayMs, resumeDelayMs, type ReconnectRank } from './reconnect-order.ts'
 
 /** Whether the hub can reach API servers with a cacher's credential. */
 export interface Connectivity {
@@ -57,14 +56,6 @@ interface CacherParts {
   readonly upstream: UpstreamHandlers
   readonly connectivity: (credential: Credential) => Connectivity
   readonly bounds: LogBounds
-  /** The priority with which its upstream watch resumes after an outage. */
-  readonly rank: ReconnectRank
-  /**
-   * Whether it has an upstream watch. Where it has none (a Table whose rows do not name their
-   * objects, versions that do not compare), its cache watchers end when an API server can be
-   * reached.
-   */
-  readonly reflects: boolean
   /** How long its upstream watch stays open without cache watchers. */
   readonly idleMs: number
   readonly hooks: CacherHooks
@@ -91,6 +82,9 @@ export interface CacheWatchOptions {
  */
 const missingMs = 10_000
 
+/** Upstream watches resume at random times within this after an outage. */
+const resumeMs = 1_000
+
 /** A refused collection without cache watchers is retried after so long. */
 const refusedMs = 30_000
 
@@ -112,7 +106,6 @@ export class Cacher implements AsyncDisposable {
   #client: ReflectorClient
   #log: EventLog | undefined
   #gvk: GVK = { group: '', version: '', kind: '' }
-  #extra = ''
   /** The collection was listed after the log began. */
   #wasListed = false
   /** Aborts with a reason when no event follows in the log. */
@@ -148,13 +141,9 @@ export class Cacher implements AsyncDisposable {
     return this.#parts.connectivity(this.#client.credential)
   }
 
-  /** The kind of its objects, and the columns of a Table, as in a `WatchReply`. */
+  /** The kind of its objects, as in a `WatchReply`. */
   get gvk(): GVK {
     return this.#gvk
-  }
-
-  get extra(): string {
-    return this.#extra
   }
 
   /** The number of its cache watchers. */
@@ -237,7 +226,7 @@ export class Cacher implements AsyncDisposable {
    * the log ends with the reflector: so none waits for events that no reflector brings.
    */
   #run(): void {
-    if (!this.#parts.reflects || this.#running || this.#closed) return
+    if (this.#running || this.#closed) return
     const ending = new AbortController()
     this.#opened = Promise.withResolvers<void>()
     const done = this.#reflect(ending.signal).finally(() => {
@@ -298,9 +287,8 @@ export class Cacher implements AsyncDisposable {
     return this.#watchers.values().some((watcher) => watcher.selects)
   }
 
-  /** Waits until the hub can reach an API server, and then for the delay of its rank. */
+  /** Waits until the hub can reach an API server, and then a little: others resume as well. */
   async #reachable(signal: AbortSignal): Promise<boolean> {
-    const { rank } = this.#parts
     let waited = false
     while (this.#link.online() !== true && !signal.aborted) {
       waited = true
@@ -309,7 +297,7 @@ export class Cacher implements AsyncDisposable {
       using _changed = onAbort(this.#link.changed(), resolve)
       await promise
     }
-    if (waited && !signal.aborted) await sleep(resumeDelayMs(rank), signal)
+    if (waited && !signal.aborted) await sleep(jitter(0, resumeMs), signal)
     return waited
   }
 
@@ -336,7 +324,6 @@ export class Cacher implements AsyncDisposable {
     const stored = this.stored()
     if (stored === undefined) return false
     this.#gvk = objectKind(stored.gvk)
-    this.#extra = stored.extra
     const { resourceVersion: version, changedAt, listedAt } = stored
     const tail = isNewer(listedAt, changedAt) ? listedAt : changedAt
     this.#log = new EventLog(version, this.#parts.bounds, tail)
@@ -425,7 +412,6 @@ export class Cacher implements AsyncDisposable {
       headers: answerHeaders(mediaType(representation.encoding, true)),
       representation: () => representation,
       gvk: () => this.#gvk,
-      extra: () => this.#extra,
       events,
       isShared: true,
     }
@@ -438,18 +424,16 @@ export class Cacher implements AsyncDisposable {
     const start = log && this.#start(log, options)
     if (log === undefined || start === undefined) return undefined
     const { selected: selection, bookmarks, lastsMs, signal } = options
-    const { rank, reflects, representation } = this.#parts
     const watcher = new CacheWatcher({
       ...start,
       log,
       gvk: this.#gvk,
-      encoding: representation.encoding,
+      encoding: this.#parts.representation.encoding,
       selection,
       bookmarks,
       lastsMs,
       signal,
-      logEnded: reflects ? this.#logEnded.signal : reachableAgain(this.#link),
-      ...(!reflects && { endsAfter: (lastedMs) => endDelayMs(rank, lastedMs) }),
+      logEnded: this.#logEnded.signal,
     })
     return this.#counted(watcher, options)
   }
@@ -529,7 +513,3 @@ export class Cacher implements AsyncDisposable {
 
 const tooOld = (from: string, version: string): string =>
   `too old resource version: ${from} (${version})`
-
-/** Aborts when an API server can be reached: at once where one can. */
-const reachableAgain = (link: Connectivity): AbortSignal =>
-  link.online() === true ? AbortSignal.abort('over') : link.changed()

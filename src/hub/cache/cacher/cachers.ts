@@ -18,7 +18,7 @@ import {
 import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
 import { StatusError } from '../../../api/kube/status.ts'
 import { RequestRefused } from '../../../api/reflector/reflector.ts'
-import { namesObjects, type Representation } from '../../../api/request/representation.ts'
+import type { Representation } from '../../../api/request/representation.ts'
 import { areValidListOptions, listOptionsOf } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
@@ -39,7 +39,6 @@ import {
   type ReflectorClient,
   type UpstreamHandlers,
 } from './stored-lister-watcher.ts'
-import { reconnectRank } from './reconnect-order.ts'
 
 interface CachersParts {
   readonly store: ObjectStore
@@ -145,9 +144,11 @@ export class Cachers implements AsyncDisposable {
   offline(exchange: Exchange, info: ResourceRequest): WatchReply | undefined {
     const { resourceVersion: requested, sendInitialEvents } = listOptionsOf(info.query, true, true)
     const { store } = this.#parts
-    const source = coveringCollection(exchange, info, store)
-    if (!source) return undefined
-    const served = this.#of({ exchange, info }, source.key, source.representation)
+    const representations = exchange.representations.filter(isWatchable)
+    const source = coveringCollection({ ...exchange, representations }, info, store)
+    // Without versions that compare no event can be said to follow.
+    if (!source || resourceVersion(source.resourceVersion) === undefined) return undefined
+    const served = this.#of({ exchange }, source.key, source.representation)
     const { cacher } = served
     cacher.readAs(this.#clientOf(exchange, served.clients))
     const stored = cacher.stored()
@@ -176,14 +177,12 @@ export class Cachers implements AsyncDisposable {
     return { ...reply, headers: withStaleness(reply.headers, exchange, cacher.confirmedAt) }
   }
 
-  /** The exchange, where it is a watch that is recorded and names its objects. */
+  /** The exchange, where it is a watch that is recorded. */
   #request(exchange: Exchange): RecordedWatchRequest | undefined {
     const { info } = exchange
     if (!info.isResource || info.verb !== 'watch' || !requestCredentialsOf(exchange))
       return undefined
-    const [preferred] = exchange.representations
-    if (!preferred || !namesObjects(preferred) || !areValidListOptions(info.query, true))
-      return undefined
+    if (!areValidListOptions(info.query, true)) return undefined
     return this.#parts.recorder.recordsWatch(exchange) ? { exchange, info } : undefined
   }
 
@@ -246,8 +245,7 @@ export class Cachers implements AsyncDisposable {
     const { store } = this.#parts
     const [preferred] = exchange.representations
     const representation = this.#storedRepresentation(request) ?? preferred
-    // Cells of a Table are as old as the row, such as an AGE: an API server writes them again.
-    if (!representation || representation.projection === 'table') return undefined
+    if (!representation) return undefined
     const key = collectionKey(exchange, info, representation)
     const known = this.#cacherOf(key)
     const reading = this.#clientOf(exchange, new Map())
@@ -344,7 +342,7 @@ export class Cachers implements AsyncDisposable {
   }
 
   #of(
-    { exchange, info }: RecordedWatchRequest,
+    { exchange }: Pick<RecordedWatchRequest, 'exchange'>,
     callers: CollectionKey,
     representation: Representation,
   ): ServedCacher {
@@ -354,7 +352,6 @@ export class Cachers implements AsyncDisposable {
     const existing = this.#served.get(id)
     if (existing) return existing
     const clients: ServedCacher['clients'] = new Map()
-    const isComparable = resourceVersion(store.version(key)) !== undefined
     const cacher: Cacher = new Cacher(
       {
         key,
@@ -363,8 +360,6 @@ export class Cachers implements AsyncDisposable {
         upstream,
         connectivity,
         bounds,
-        rank: reconnectRank(exchange, info),
-        reflects: namesObjects(representation) && isComparable,
         idleMs,
         hooks,
         onGrown: (bytes) => this.#bound(bytes),
@@ -417,6 +412,9 @@ export class Cachers implements AsyncDisposable {
     await Promise.all(all.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
   }
 }
+
+/** Watches of Tables pass through. */
+const isWatchable = ({ projection }: Representation): boolean => projection !== 'table'
 
 const tooOld = (version: string): string => `too old resource version: ${version}`
 

@@ -85,10 +85,7 @@ export function storedListerWatcher(of: ReflectedCollection): StoredListerWatche
   }
 }
 
-/**
- * The events, all in this representation. Those of a Table come without their frames: only the
- * first of these has the columns, which each client is sent with its own first event.
- */
+/** The events, all in this representation. */
 async function* eventsIn(
   { key, projection }: Representation,
   { events, representation }: WatchReply,
@@ -99,12 +96,6 @@ async function* eventsIn(
     // An ERROR is a Status in every representation.
     if (isOther && group.some(({ type }) => type !== 'ERROR'))
       throw new RequestRefused(200, 'answered in another representation')
-    yield projection === 'table' ? group.map(withoutFrame) : group
+    yield group
   }
-}
-
-function withoutFrame(event: WatchEvent): WatchEvent {
-  if (event.type === 'UNREAD') return event
-  const { frame: _ofThisWatch, ...rest } = event
-  return rest
 }

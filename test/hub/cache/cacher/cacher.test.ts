@@ -70,8 +70,6 @@ const cacherOf = (
         changed: () => new AbortController().signal,
       }),
       bounds: { groups: 10, bytes: 1024 ** 2 },
-      rank: 'rest',
-      reflects: true,
       ...idle,
       hooks: { onUpstreamWatches: ignored, onWatchers: ignored, onWatcherEnded: ignored, onFailed },
     },
