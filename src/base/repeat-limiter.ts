@@ -43,11 +43,6 @@ export class RepeatLimiter<T> implements Disposable {
     return this.#repeating.size
   }
 
-  /** The keys whose reports are limited now. */
-  keys(): string[] {
-    return [...this.#repeating.keys()]
-  }
-
   /** Reports what is pending. */
   [Symbol.dispose](): void {
     for (const [key, repeating] of this.#repeating) {

@@ -74,17 +74,21 @@ interface Line {
   readonly args: Parameters<LogFn>
 }
 
-/** The key of a repeated fault: message, kind and resource. `undefined` for other log lines. */
+/**
+ * The key of a repeated fault: message, kind, resource and filter, which fails at thousands of
+ * objects in a list. `undefined` for other log lines.
+ */
 function keyOf([fields, message]: readonly unknown[]): string | undefined {
   if (typeof fields !== 'object' || fields === null || !('err' in fields)) return undefined
-  if (!(fields.err instanceof Error) || !isExpectedFault(fields.err)) return undefined
-  const { kind, resource } = fields as { readonly kind?: unknown; readonly resource?: unknown }
-  return JSON.stringify([message, kind, resource])
+  const { err, kind, resource, filter } = fields as Readonly<Record<string, unknown>>
+  const isExpected = err instanceof Error && isExpectedFault(err)
+  if (!isExpected && filter === undefined) return undefined
+  return JSON.stringify([message, kind, resource, filter])
 }
 
 /**
  * A logger of JSON lines (time, level, message, fields) that redacts secrets and has a stack only
- * for unexpected errors. An error or warning of an expected fault is logged at once, and its
+ * for unexpected errors. An error or warning of an expected fault or a filter is logged at once, and its
  * repetitions at most once a minute, with the latest fields and their number in `times`.
  */
 export function createLog(level: LogLevel, sink: LogSink): Logger {

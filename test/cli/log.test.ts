@@ -105,3 +105,15 @@ void t.test('a repeated error is logged once, and then each minute with its coun
   clock.forward(1_000)
   t.match(JSON.parse(lines[4] ?? ''), { kind: 'write', times: 51, i: 50 })
 })
+
+void t.test('a filter that fails at many objects is logged once a minute', async (t) => {
+  const clock = setClock(t, { once: true })
+  const { lines, log } = logged()
+  for (let object = 0; object < 5_000; object++)
+    log.error({ filter: 'one', err: new TypeError(`at ${object}`) }, 'a filter failed')
+  log.error({ filter: 'other', err: new TypeError('x') }, 'a filter failed')
+  t.equal(lines.length, 2)
+  clock.forward(60_000)
+  t.equal(lines.length, 3)
+  t.match(JSON.parse(lines[2] ?? ''), { filter: 'one', times: 4_999 })
+})

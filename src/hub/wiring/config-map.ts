@@ -23,7 +23,7 @@ interface ConfigMapDependencies {
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
-  readonly filters: Pick<EnabledFilters, 'components' | 'ownNames'>
+  readonly filters: Pick<EnabledFilters, 'setAdditionalComponents' | 'ownNames'>
   readonly recorded: Pick<RecordedComponents, 'add'>
   readonly metrics: HubMetrics
   readonly log: Logger
@@ -156,7 +156,7 @@ export class HubConfigMap implements AsyncDisposable {
     if ('mistakes' in read) return read.mistakes
     this.#settings = read.settings
     recorded.add(read.settings.cacheAgents)
-    filters.components(read.settings.components)
+    filters.setAdditionalComponents(read.settings.components)
     const ignored = read.ignored.join(', ')
     if (ignored !== this.#ignored && ignored !== '') {
       log.warn(`ConfigMap ${this.#name}: unknown keys are ignored: ${ignored}`)

@@ -198,7 +198,7 @@ function recorderOf(
         unrecorded.add(exchange)
         return false
       },
-      comparesEvents: (exchange) => filters.mayWithhold(exchange),
+      comparesEvents: (exchange) => filters.mayWithholdOf(exchange),
     },
     {
       onRecorded: (kind) => metrics.recorded.add({ kind }),

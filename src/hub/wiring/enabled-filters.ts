@@ -3,16 +3,13 @@ import { now } from '../../base/clock.ts'
 import { allFilters } from '../../../filters/index.ts'
 import type { HubConfig, LiveConfig } from '../../config/hub-config.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
-import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters } from '../filter/filters.ts'
 import type { ShownPods } from '../filter/host-network/shown-pods.ts'
-import { unknownInputs, type InputName, type Inputs } from '../filter/inputs.ts'
-import type { AdditionalComponents } from '../filter/rule-matcher.ts'
+import { unknownInputs, type InputName } from '../filter/inputs.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FilterChangeHooks } from '../pipeline/filtered-watch.ts'
-import { FailureLog } from './failure-log.ts'
 
 /** A filter, its present state, and its decisions since the start. */
 export interface FilterStatus {
@@ -39,9 +36,7 @@ export interface FilterStatus {
 type DecisionCounts = Pick<FilterStatus, 'edited' | 'withheld' | 'failed' | 'lastFailedAt'>
 
 /** The filters that the live configuration enables; their failures go to log and metrics. */
-export class EnabledFilters implements FilterChains, Disposable {
-  readonly #filters: Filters
-  readonly #failures: FailureLog
+export class EnabledFilters extends Filters {
   readonly #kept: Pick<ShownPods, 'of' | 'settle' | 'areKept'>
   readonly #metrics: HubMetrics
   #builtIn: readonly FilterDefinition[]
@@ -55,21 +50,16 @@ export class EnabledFilters implements FilterChains, Disposable {
     metrics: HubMetrics,
     log: Logger,
   ) {
-    this.#live = config
-    this.#kept = kept
-    this.#metrics = metrics
-    this.#failures = new FailureLog(log)
-    this.#builtIn = allFilters(kept, config.hostNetworkPropagation)
     const known = {
       ...unknownInputs,
       nodeName: config.nodeName,
       propagation: config.hostNetworkPropagation,
     }
-    this.#filters = new Filters([], known, {
+    super([], known, {
       warn: (message) => log.warn(message),
       onFailure: (filter, err) => {
         metrics.filterErrors.add({ filter })
-        this.#failures.add(filter, err)
+        log.error({ filter, err }, 'a filter failed')
         this.#count(filter, ({ failed }) => ({ failed: failed + 1, lastFailedAt: now() }))
       },
       onDecision: (filter, result) => {
@@ -77,6 +67,10 @@ export class EnabledFilters implements FilterChains, Disposable {
         this.#count(filter, (counts) => ({ [result]: counts[result] + 1 }))
       },
     })
+    this.#live = config
+    this.#kept = kept
+    this.#metrics = metrics
+    this.#builtIn = allFilters(kept, config.hostNetworkPropagation)
     this.#enable()
   }
 
@@ -87,7 +81,7 @@ export class EnabledFilters implements FilterChains, Disposable {
 
   /** All filters in order, those that are disabled last. */
   statuses(): readonly FilterStatus[] {
-    const active = this.#filters.all
+    const active = this.all
     const names = new Set(active.map(({ definition }) => definition.name))
     const disabled = [...this.#builtIn, ...this.#own].filter(({ name }) => !names.has(name))
     return [
@@ -125,55 +119,24 @@ export class EnabledFilters implements FilterChains, Disposable {
     )
   }
 
-  [Symbol.dispose](): void {
-    this.#failures[Symbol.dispose]()
-  }
-
-  chainFor(...request: Parameters<FilterChains['chainFor']>): FilterChain | undefined {
-    return this.#filters.chainFor(...request)
-  }
-
-  decisionsOn(...request: Parameters<Filters['decisionsOn']>): ReturnType<Filters['decisionsOn']> {
-    return this.#filters.decisionsOn(...request)
-  }
-
-  onChange(act: () => void): Disposable {
-    return this.#filters.onChange(act)
-  }
-
-  /** The current inputs of filters. */
-  get inputs(): Inputs {
-    return this.#filters.inputs
-  }
-
   /** Whether filters may change the answer to an exchange, now or while it lasts. */
   actOn({ component, info }: Exchange): boolean {
     return info.isResource && this.chainFor(component, info.gvr, info.verb, info) !== undefined
   }
 
   /** Whether filters may withhold objects of the answer, now or while it lasts. */
-  mayWithhold({ component, info }: Exchange): boolean {
-    return info.isResource && this.#filters.mayWithhold(component, info.gvr, info.verb, info)
+  mayWithholdOf({ component, info }: Exchange): boolean {
+    return info.isResource && this.mayWithhold(component, info.gvr, info.verb, info)
   }
 
   /** The inputs that the filters of an exchange need. */
   needsOf({ component, info }: Exchange): ReadonlySet<InputName> {
-    return info.isResource ? this.#filters.needs(component, info.gvr, info.verb, info) : nothing
+    return info.isResource ? this.needs(component, info.gvr, info.verb, info) : nothing
   }
 
   /** The names of the filters of modules. */
   get ownNames(): readonly string[] {
     return this.#own.map(({ name }) => name)
-  }
-
-  /** Sets inputs, plain data; the others keep their values. */
-  inform(inputs: Partial<Inputs>): void {
-    this.#filters.setInputs(inputs)
-  }
-
-  /** Sets the components that filters act for besides those of their rules, by filter. */
-  components(additional: AdditionalComponents): void {
-    this.#filters.setAdditionalComponents(additional)
   }
 
   /**
@@ -200,7 +163,7 @@ export class EnabledFilters implements FilterChains, Disposable {
       this.#builtIn = allFilters(this.#kept, propagation)
     this.#live = next
     this.#enable()
-    this.#filters.setInputs({ propagation })
+    this.setInputs({ propagation })
   }
 
   /** The filters that the live configuration enables act from now on; their counters begin at 0. */
@@ -211,7 +174,7 @@ export class EnabledFilters implements FilterChains, Disposable {
       filterErrors.add({ filter }, 0)
       for (const result of ['withheld', 'edited']) filterDecisions.add({ filter, result }, 0)
     }
-    this.#filters.setDefinitions(definitions)
+    this.setDefinitions(definitions)
   }
 }
 

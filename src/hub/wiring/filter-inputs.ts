@@ -42,7 +42,7 @@ interface InputDependencies {
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
-  readonly filters: Pick<EnabledFilters, 'inform'>
+  readonly filters: Pick<EnabledFilters, 'setInputs'>
   /** Called when `serviceAddresses` changes. */
   readonly onServiceAddresses: () => void
   readonly metrics: HubMetrics
@@ -105,7 +105,7 @@ export class FilterInputs implements AsyncDisposable {
   constructor(dependencies: InputDependencies) {
     this.#dependencies = dependencies
     this.#current = this.#computed()
-    dependencies.filters.inform(this.#current)
+    dependencies.filters.setInputs(this.#current)
   }
 
   /**
@@ -377,7 +377,7 @@ export class FilterInputs implements AsyncDisposable {
       const { filters, onServiceAddresses } = this.#dependencies
       const before = this.serviceAddresses
       this.#current = next
-      filters.inform(next)
+      filters.setInputs(next)
       if (!isDeepStrictEqual(this.serviceAddresses, before)) onServiceAddresses()
     }
     this.#changed()

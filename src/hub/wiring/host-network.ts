@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { after, elapsed } from '../../base/clock.ts'
-import { TimeSlices } from '../../base/time-slices.ts'
 import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { objectKind } from '../../api/codec/list.ts'
@@ -222,12 +221,9 @@ export class HostNetwork implements Disposable {
     if (version === this.#version) return
     const began = elapsed()
     try {
-      if (this.#pods() === undefined) return
-      const present = await this.#present()
-      if (this.#closed) return
-      kept.retain(present)
-      const { pods = [] } = await this.report()
-      if (this.#closed) return
+      const { pods } = await this.report()
+      if (this.#closed || !pods) return
+      kept.retain(new Set(pods.map(({ uid }) => uid)))
       this.#show(pods)
       this.#logPods(pods)
       this.#version = version
@@ -235,17 +231,6 @@ export class HostNetwork implements Disposable {
       if (!this.#closed) log.error({ err }, 'cannot determine which pods were deleted')
     }
     this.#pauseMs = Math.max(minReconcileMs, (elapsed() - began) / reconcileShare)
-  }
-
-  /** The uids of all pods in the cache; pods that are added meanwhile may be missing. */
-  async #present(): Promise<ReadonlySet<string>> {
-    const slices = new TimeSlices()
-    const present = new Set<string>()
-    for (const { uid } of podsIn(this.#parts.store)) {
-      present.add(uid)
-      await slices.pause()
-    }
-    return present
   }
 
   /** Logs each propagated pod once. */

@@ -44,7 +44,7 @@ export async function openFilters(
   await using parts = new AsyncDisposableStack()
   const podsKept = new Broadcast()
   const kept = parts.use(shownPodsOf(config, store, { onKept: () => podsKept.announce(), log }))
-  const filters = parts.use(new EnabledFilters(config, kept, metrics, log))
+  const filters = new EnabledFilters(config, kept, metrics, log)
   podsKept.listen(() => filters.remake())
   filters.modules(modules)
   const follower = parts.use(followModules(config, modules, { filters, health, metrics, log }))
@@ -120,7 +120,7 @@ export function openInputs(config: HubConfig, dependencies: InputDependencies): 
       certificate: () => (serving.current.elsewhere ?? serving.current).certificate,
       ca: () => connections.credentials.ca,
       serviceAddresses,
-      publish: (found) => filters.inform({ hubAddress: found }),
+      publish: (found) => filters.setInputs({ hubAddress: found }),
       metrics,
       log,
     }),
