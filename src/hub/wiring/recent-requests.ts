@@ -1,7 +1,34 @@
 import { RecentItems } from '../../base/recent-items.ts'
+import type { Filtered } from '../../http/exchange/explanation.ts'
 import type { AnswerDetail, AnswerLine } from '../pipeline/trace.ts'
-import type { RequestEntry } from './request-entry.ts'
-import { requestFilter } from './request-filter.ts'
+
+/** A request that has ended: names, and nothing of its query, headers or bodies. */
+export interface RequestEntry {
+  /** When it ended, in RFC 3339. */
+  readonly at: string
+  readonly component: string
+  readonly caller: AnswerDetail['caller']
+  /** The service account that the caller is known as. */
+  readonly account?: string
+  readonly verb: string
+  /** `endpointslices.discovery.k8s.io`; empty where the request is not about a resource. */
+  readonly resource: string
+  readonly namespace?: string
+  readonly name?: string
+  readonly path: string
+  readonly code: number
+  /** From the request to the end of its answer. */
+  readonly ms: number
+  /** Of the body, as sent to the client; 0 for one that changes its protocol. */
+  readonly bytes: number
+  readonly source: string
+  /** Why this source answered. */
+  readonly reason?: string
+  /** The API server that answered. */
+  readonly upstream?: string
+  /** Filters that acted, and how many objects they changed. */
+  readonly filtered?: Filtered
+}
 
 export const mostRequests = 512
 
@@ -71,4 +98,36 @@ async function* some(
     const fitting = chosen(batch)
     if (fitting.length > 0) yield fitting
   }
+}
+
+/** The parameters that select requests; each has one value or several, of which one has to fit. */
+const fits: Readonly<Record<string, (entry: RequestEntry, value: string) => boolean>> = {
+  component: ({ component }, value) => component === value,
+  /** The caller's kind of identity, or the name of its account. */
+  user: ({ caller, account }, value) => caller === value || account === value,
+  verb: ({ verb }, value) => verb === value,
+  /** With or without its group. */
+  resource: ({ resource }, value) => resource === value || resource.split('.')[0] === value,
+  namespace: ({ namespace }, value) => namespace === value,
+  name: ({ name }, value) => name === value,
+  /** A code, or a class of them as `5xx`. */
+  code: ({ code }, value) =>
+    value.endsWith('xx') ? Math.floor(code / 100) === Number(value[0]) : code === Number(value),
+  source: ({ source }, value) => source === value,
+  /** In milliseconds. */
+  'slower-than': ({ ms }, value) => ms > Number(value),
+}
+
+/**
+ * Whether a request is one of those that the query names; `undefined`: it names none. Throws where
+ * it has a parameter that selects nothing.
+ */
+function requestFilter(query: URLSearchParams): ((entry: RequestEntry) => boolean) | undefined {
+  const wanted = [...new Set(query.keys())].map((name) => {
+    const fit = Object.hasOwn(fits, name) ? fits[name] : undefined
+    if (!fit) throw new Error(`requests are not selected by ${JSON.stringify(name)}`)
+    return { fit, values: query.getAll(name) }
+  })
+  if (wanted.length === 0) return undefined
+  return (entry) => wanted.every(({ fit, values }) => values.some((value) => fit(entry, value)))
 }

@@ -1,5 +1,8 @@
+import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { RecentLines } from '../../../base/recent-lines.ts'
+import type { Secret } from '../../../base/secret.ts'
+import { storedToken } from '../../../base/stored-key.ts'
 import type { StartConfig } from '../../../config/hub-config.ts'
 import type { SettingsReport } from '../../../config/settings-in-force.ts'
 import type { Listener } from '../../../http/server/listener.ts'
@@ -14,7 +17,6 @@ import type { StatusOverlays } from '../../answers/status-overlays.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { AnswerLog } from '../answer-log.ts'
 import type { Boot } from '../boot.ts'
-import { inspectToken } from '../inspect-token.ts'
 import type { LastHour } from '../last-hour.ts'
 import { listenAddresses } from '../listen-addresses.ts'
 import { logFailure } from '../log-failure.ts'
@@ -114,4 +116,18 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
       logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
     onRefused: (incoming, reply) => parts.answers.add({ ...refusalLine(incoming, reply), ms: 0 }),
   })
+}
+
+/**
+ * The token with which callers other than root may inspect the hub: it is under `--root-dir`, for
+ * root to hand out. Absent where the disk cannot store one.
+ */
+function inspectToken({ rootDir }: StartConfig, log: Logger): Secret<string> | undefined {
+  const file = join(rootDir, 'inspect.token')
+  try {
+    return storedToken(file)
+  } catch (err) {
+    log.warn({ err, file }, 'the inspect token cannot be read or made: root alone can inspect')
+    return undefined
+  }
 }

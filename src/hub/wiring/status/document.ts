@@ -7,7 +7,7 @@ import type { HealthStatus } from '../../upstream/health-status.ts'
 import type { AnswerCount } from '../answer-counts.ts'
 import type { FilterStatus } from '../enabled-filters.ts'
 import type { LastHour, Minutes } from '../last-hour.ts'
-import type { RequestEntry } from '../request-entry.ts'
+import type { RequestEntry } from '../recent-requests.ts'
 import type { CertificateStatus } from './certificates.ts'
 
 /** The first items of a list, and how many more there are. */
