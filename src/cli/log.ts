@@ -88,8 +88,9 @@ function keyOf([fields, message]: readonly unknown[]): string | undefined {
 
 /**
  * A logger of JSON lines (time, level, message, fields) that redacts secrets and has a stack only
- * for unexpected errors. An error or warning of an expected fault or a filter is logged at once, and its
- * repetitions at most once a minute, with the latest fields and their number in `times`.
+ * for unexpected errors. An error or warning of an expected fault, or of a filter, is logged at
+ * once, and its repetitions at most once a minute, with the latest fields and their number in
+ * `times`.
  */
 export function createLog(level: LogLevel, sink: LogSink): Logger {
   const repeated = new RepeatLimiter<Line>(togetherMs, ({ log, method, args }, times) => {
