@@ -7,6 +7,9 @@ import type { Setting } from './scenario.ts'
 /** How many events a second rows of watches have. */
 export const perSecond = 100
 
+/** Events that warm a peer up, and how many of them a second. */
+const [manyEvents, quickly] = [2_000, 500]
+
 const added = [aheadOf('yurthub')]
 
 /**
@@ -42,6 +45,15 @@ export class Delivery {
     this.#warmUpEvents = warmUpEvents
   }
 
+  /** Lets a peer tell of as many events as V8 needs to compile their path. */
+  async warm(setting: Setting, watch: JobOf<'watch'>): Promise<void> {
+    const { load } = setting
+    await load.run('watch', watch)
+    const from = this.#next
+    await this.#write(setting, Math.ceil(manyEvents * Math.min(1, setting.seconds)), quickly)
+    await load.run('watched', { from, to: this.#next, patienceMs: 30_000 })
+  }
+
   async measure(
     { processId }: RunningPeer,
     setting: Setting,
@@ -70,11 +82,11 @@ export class Delivery {
     }
   }
 
-  #write(setting: Setting, count: number) {
+  #write(setting: Setting, count: number, rate = perSecond) {
     const { writer, admin } = setting
     const paths = this.#pathsOf(setting)
     const from = this.#next
     this.#next += count
-    return writer.run('write', { target: admin, paths, from, count, perSecond })
+    return writer.run('write', { target: admin, paths, from, count, perSecond: rate })
   }
 }

@@ -1,7 +1,9 @@
+import type { JobOf } from '../load/jobs.ts'
+import type { RunningPeer } from '../peers/peer.ts'
 import { podsOfNode } from '../upstream/seed.ts'
 import { json, protobufWatch, recorded } from './callers.ts'
 import { Delivery, deliveryMetrics } from './delivery.ts'
-import type { Scenario } from './scenario.ts'
+import type { Scenario, Setting } from './scenario.ts'
 
 const warmUpEvents = 50
 
@@ -13,19 +15,18 @@ const warmUpEvents = 50
  */
 function watches(row: Pick<Scenario, 'name' | 'title'>, mediaType: string): Scenario {
   const delivery = new Delivery(({ pods }) => pods, warmUpEvents)
-  const headers = { ...recorded, Accept: mediaType }
+  const job = ({ target }: RunningPeer, { direct }: Setting): JobOf<'watch'> => ({
+    target,
+    reference: direct,
+    path: podsOfNode,
+    headers: { ...recorded, Accept: mediaType },
+  })
   return {
     ...row,
     needs: 'online',
     metrics: deliveryMetrics('direct'),
-    prime: () => Promise.resolve(),
-    measure: (peer, setting) =>
-      delivery.measure(peer, setting, {
-        target: peer.target,
-        reference: setting.direct,
-        path: podsOfNode,
-        headers,
-      }),
+    prime: (peer, setting) => delivery.warm(setting, job(peer, setting)),
+    measure: (peer, setting) => delivery.measure(peer, setting, job(peer, setting)),
   }
 }
 
