@@ -108,7 +108,6 @@ export async function serveWebhooks(options: WebhookOptions): Promise<Listener> 
     close: async (graceMs) => {
       rotation[Symbol.dispose]()
       await listener.close(graceMs)
-      for (const bodies of [admissions, conversions]) bodies[Symbol.dispose]()
     },
   }
 }

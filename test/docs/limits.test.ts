@@ -99,8 +99,6 @@ const parts = new Map([
 const part = (x: number): string =>
   parts.get(Number(x.toFixed(6))) ?? `${x}, for which there is no word here`
 
-const ticks = (n: number): string => time(n * reviews.tickMs)
-
 /** What a level may take of a hundred seats. */
 const share = (level: PriorityLevel): number => new PriorityShares(() => 100).limit(level) / 100
 const seats = Number(options['max-requests-in-flight'].default)
@@ -213,18 +211,11 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
   },
   "## The cluster's side": {
     'Review, with the old and the new object': [bytes(reviews.largestBody), `${maxDepth} levels`],
-    'Announced bodies of all reviews together': [
+    'Bodies of all reviews together': [
       bytes(webhook.admissionBytes),
       bytes(webhook.conversionBytes),
-      bytes(reviews.leastBytes),
-      ticks(reviews.queueTicks),
     ],
-    'Requests waiting for that': [counted(reviews.mostQueued)],
-    'Body of a review in transit': [
-      ticks(reviews.idleTicks),
-      ticks(reviews.arrivalTicks),
-      ticks(reviews.graceTicks),
-    ],
+    'Body of a review in transit': [time(reviews.arrivalMs)],
     'Time of an answer': [time(webhook.longestMs), `API servers wait ${timeoutSeconds} seconds`],
     'Connections of API servers and probes': [
       counted(webhook.mostConnections),

@@ -6,8 +6,8 @@ import { BrokenStream } from './chunks.ts'
 interface Reading {
   /** Reading fails with its reason; what has arrived is released. */
   readonly signal?: AbortSignalLike
-  /** Called with each part as it arrives. */
-  readonly onPart?: () => void
+  /** Called with the bytes of each part as it arrives. */
+  readonly onPart?: (bytes: number) => void
 }
 
 /**
@@ -35,7 +35,7 @@ export async function wholeRequestBody(
     }
     held.set(part, bytes)
     bytes = end
-    onPart()
+    onPart(part.byteLength)
   }
   const cut = (): void =>
     whole.reject(new BrokenStream(undefined, 'the request ended before its body'))
