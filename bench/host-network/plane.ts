@@ -10,7 +10,7 @@ import {
   type Webhooks,
   webhooksFor,
 } from '../../test/cluster/admission/cluster.ts'
-import { letNodesReadPools, makePool } from '../../test/control-plane/host-network-pool.ts'
+import { letNodesRead, makePool } from '../../test/control-plane/host-network-pool.ts'
 import type { ApiClient } from '../../test/kit/cluster/api-client.ts'
 import { until } from '../../test/kit/until.ts'
 import { openWorkspace, type Scope } from '../../test/kit/cluster/workspace.ts'
@@ -43,7 +43,7 @@ export async function startRealPlane(t: Scope): Promise<RealPlane> {
   await install(admin, nodesKeptInPools(actors))
   const names = { namespace: 'nodehub-system', name: 'nodehub-cluster' }
   await install(admin, webhookConfigurations(webhooks.target, actors, names))
-  await letNodesReadPools(plane)
+  await letNodesRead(plane)
   await makePool(plane, pool)
   await webhooksAsked(admin)
   await makeBaselineNamespace(admin)

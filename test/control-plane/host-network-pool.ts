@@ -7,26 +7,28 @@ import { poolDefinition as definitionOf } from '../kit/node-pools.ts'
 const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
 
 /** What pools are, without rules. */
-export const poolDefinition = {
+const poolDefinition = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   ...definitionOf('NodePool', ['v1beta2']),
 }
 
-/** Lets nodes read their pools, as `manifests` has it. */
-export async function letNodesReadPools(plane: ControlPlane): Promise<void> {
+/** Lets nodes read what filters need, as `manifests` has it. */
+export async function letNodesRead({ admin }: ControlPlane): Promise<void> {
   let rbac = ''
   await manifests.run(['--part=rbac'], { out: (text) => (rbac += text), err: () => undefined })
   for (const document of parseAllDocuments(rbac)) {
-    const object = document.toJS() as { kind: string }
-    const resource = `${object.kind.toLowerCase()}s`
-    await plane.admin.post(`/apis/rbac.authorization.k8s.io/v1/${resource}`, object)
+    const object = document.toJS() as { kind: string; metadata: { namespace?: string } }
+    const { namespace } = object.metadata
+    const place = namespace === undefined ? '' : `/namespaces/${namespace}`
+    const path = `/apis/rbac.authorization.k8s.io/v1${place}/${object.kind.toLowerCase()}s`
+    await until(path, async () => [201, 409].includes((await admin.post(path, object)).status))
   }
 }
 
 /** A host-network pool of the API, which nodes may read. */
 export async function makeHostNetworkPool(plane: ControlPlane, name: string): Promise<void> {
-  await letNodesReadPools(plane)
+  await letNodesRead(plane)
   await plane.admin.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', poolDefinition)
   await makePool(plane, name)
 }

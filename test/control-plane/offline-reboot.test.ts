@@ -1,4 +1,6 @@
 import t, { type Test } from 'tap'
+import type { BootVerdict } from '../../src/hub/boot/verdict.ts'
+import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
 import {
@@ -24,6 +26,16 @@ void t.test(
   { skip, timeout: 300_000 },
   async (t) => {
     const { plane, hub, kubelet, before } = await nodeWithPods(t)
+    const ops = new ApiClient(hub.opsUrl)
+    t.teardown(() => ops.close())
+    const verdict = async (): Promise<BootVerdict> =>
+      (await ops.get('/inspect/boot')).json() as unknown as BootVerdict
+    await until('the verdict that the node would come back', async () => {
+      const { ready, pods } = await verdict()
+      return ready && pods.length === names.length
+    })
+    const { tokensUntil = '' } = await verdict()
+    t.ok(Date.parse(tokensUntil) > Date.now(), 'their tokens last')
     await plane.first.daemon.kill()
     await hub.daemon.kill()
     await kubelet.powerCut()

@@ -59,6 +59,65 @@ const leases = '/apis/coordination.k8s.io/v1/namespaces/side/leases'
 const table = { Accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
 const protobuf = { Accept: 'application/vnd.kubernetes.protobuf' }
 
+const time = '2026-01-02T03:04:05Z'
+const condition = (type: string, rest: object): object => ({
+  type,
+  lastTransitionTime: time,
+  ...rest,
+})
+
+/** What a kubelet writes of its node, and of a pod. */
+const kubeletPatches: readonly (readonly [path: string, status: object])[] = [
+  [
+    '/api/v1/nodes/n1',
+    {
+      capacity: { cpu: '4', memory: '8Gi', 'hugepages-2Mi': '0' },
+      allocatable: { cpu: '3800m', memory: '7Gi' },
+      conditions: ['MemoryPressure', 'Ready'].map((type) =>
+        condition(type, { status: 'False', lastHeartbeatTime: time, reason: 'R', message: 'm' }),
+      ),
+      addresses: [
+        { type: 'InternalIP', address: '10.0.0.1' },
+        { type: 'Hostname', address: 'n1' },
+      ],
+      images: [{ names: ['a:1', 'a@sha256:1'], sizeBytes: 5_000_000_000 }],
+    },
+  ],
+  [
+    '/api/v1/nodes/n1',
+    {
+      '$setElementOrder/conditions': [{ type: 'MemoryPressure' }, { type: 'Ready' }],
+      conditions: [
+        { type: 'MemoryPressure', lastHeartbeatTime: '2026-01-02T03:05:05Z' },
+        { type: 'Ready', status: 'True', reason: 'KubeletReady', message: null },
+      ],
+      addresses: [{ $patch: 'replace' }, { type: 'InternalIP', address: '10.0.0.9' }],
+      capacity: { 'hugepages-2Mi': null },
+      volumesInUse: ['kubernetes.io/csi/disk.example.com^v1'],
+    },
+  ],
+  [
+    `${pods}/p1`,
+    {
+      podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::7' }],
+      '$setElementOrder/conditions': [{ type: 'Ready' }],
+      conditions: [condition('Ready', { status: 'True', lastProbeTime: null })],
+      containerStatuses: [
+        {
+          name: 'c',
+          image: 'i:1',
+          imageID: 'sha256:1',
+          ready: true,
+          started: true,
+          restartCount: 2,
+          state: { running: { startedAt: time } },
+          lastState: { terminated: { exitCode: 137, finishedAt: time, startedAt: time } },
+        },
+      ],
+    },
+  ],
+]
+
 /** Sent to both in this order. */
 const requests: readonly (readonly [path: string, request?: ClientRequest])[] = [
   ['/api/v1/namespaces', write('POST', { metadata: { name: 'side' } })],
@@ -203,6 +262,11 @@ const requests: readonly (readonly [path: string, request?: ClientRequest])[] = 
       'application/strategic-merge-patch+json',
     ),
   ],
+  // As kubelets write them; a hub answers them so without an API server.
+  ...kubeletPatches.map(([path, status]): [string, ClientRequest] => [
+    `${path}/status`,
+    write('PATCH', { status }, 'application/strategic-merge-patch+json'),
+  ]),
   [
     `${pods}/p1`,
     write('DELETE', { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { uid: 'other' } }),
