@@ -160,27 +160,6 @@ void t.test(
   },
 )
 
-void t.test('an object that the kubelet is refused counts once, for its pod', async (t) => {
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  cloud.sandbox.create(pods, podWith('press', secretSource))
-  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
-  await startUp(kubeletOf(hub))
-  await goOffline(cloud, hub)
-  t.equal((await kubeletOf(hub).get(`${secretPath}?${named('password')}`)).status, 503)
-  t.strictSame(problemsIn(await verdictOf(hub)), ['press: missing secrets password'])
-})
-
-void t.test('a refusal that is not repeated is forgotten', async (t) => {
-  const clock = setClock(t)
-  const { cloud, hub } = await startedNode(t)
-  await goOffline(cloud, hub)
-  await hub.as('kube-proxy').get(slicesPath)
-  t.equal((await verdictOf(hub)).ready, false)
-  clock.forward(15 * 60_000)
-  t.equal((await verdictOf(hub)).ready, true)
-})
-
 void t.test('a fresh hub warns of nothing before the kubelet has read anything', async (t) => {
   const clock = setClock(t)
   const cloud = await startCloud(t)
@@ -480,22 +459,6 @@ void t.test('the condition OfflineReady is written where it is enabled', async (
   await cloud.sandbox.nextRequest(byTheHub)
   t.equal(cloud.sandbox.requests.filter(isPatch).length, patches)
   t.strictSame(conditionOf(cloud), written)
-})
-
-void t.test('a node is answered offline whatever becomes of its condition', async (t) => {
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud], config: quick(true) })
-  await patched(cloud, () => hub.online())
-  await startUp(kubeletOf(hub))
-  const path = `/api/v1/nodes/${nodeName}`
-  await kubeletOf(hub).get(path)
-  await cloud.unplug()
-  await hub.restart()
-  await hub.logged('the node would come back without a link')
-  const answer = await kubeletOf(hub).get(path)
-  t.equal(answer.status, 200)
-  t.equal(at(objectOf(answer), 'metadata', 'name'), nodeName)
 })
 
 void t.test('a condition that may not be written is not tried again', async (t) => {

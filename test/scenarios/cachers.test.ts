@@ -1,6 +1,6 @@
 import t from 'tap'
 import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
-import { configMaps, pods, podsOfNode, serviceAccounts, type CloudServer } from '../kit/cloud.ts'
+import { configMaps, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
 import { onlineNode, goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -47,38 +47,6 @@ void t.test('fifty watches of one collection by one identity are one upstream', 
   t.equal(await hub.metric('nodehub_cacher_watchers'), 0)
 })
 
-void t.test('fifty WatchLists of an idle collection end as one upstream watch', async (t) => {
-  const cloud = await startCloud(t)
-  add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const kubelet = hub.as('kubelet')
-  const watches = await Promise.all(
-    Array.from({ length: 50 }, () => kubelet.watch(path, watchList)),
-  )
-  for (const watch of watches) {
-    t.strictSame(
-      (await watch.take(2)).map(({ type }) => type),
-      ['ADDED', 'BOOKMARK'],
-    )
-  }
-  await cloud.sandbox.untilWatches(1, isWatch)
-  t.equal(await hub.metric('nodehub_cacher_watchers'), 50)
-  add(cloud, 'b')
-  for (const watch of watches)
-    t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
-})
-
-void t.test('identities have upstream watches of their own', async (t) => {
-  const { cloud, hub } = await onlineNode(t)
-  const tokens = ['one', 'two'].map((name) => cloud.sandbox.token(name))
-  for (const token of tokens) await informer(hub.as('coredns', { token }))
-  t.strictSame(
-    new Set(cloud.sandbox.requests.filter(isWatch).map(({ headers }) => headers['authorization'])),
-    new Set(tokens.map((token) => `Bearer ${token}`)),
-  )
-})
-
 void t.test(
   'a restored cluster is answered with 410, and what is listed then counts',
   async (t) => {
@@ -103,21 +71,6 @@ void t.test(
     t.match(await again.next(), { type: 'ADDED', object: { metadata: { name: 'new' } } })
   },
 )
-
-void t.test('a watch ends where another client lists a restored cluster first', async (t) => {
-  const cloud = await startCloud(t, { firstVersion: 5000 })
-  add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const watch = await informer(hub.as('coredns'))
-  await cloud.sandbox.untilWatches(1, isWatch)
-  await goOffline(cloud, hub)
-  const restored = await startCloud(t, { firstVersion: 2000, port: cloud.sandbox.port })
-  add(restored, 'old')
-  await hub.online()
-  t.strictSame((await hub.as('coredns').list(path)).names, ['default/old'])
-  t.match(await watch.rest(), [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }])
-})
 
 for (const restarts of [false, true]) {
   void t.test(
@@ -204,45 +157,6 @@ void t.test('a WatchList of any age is answered from what is watched already', a
   t.equal(cloud.sandbox.watchCount(isWatch), 1)
 })
 
-void t.test('a watch goes on after its client, which comes back at once', async (t) => {
-  const { cloud, hub } = await onlineNode(t)
-  const kubelet = hub.as('kubelet')
-  const { resourceVersion } = await kubelet.list(path)
-  const short = await kubelet.watch(path, { resourceVersion, timeoutSeconds: '1' })
-  t.strictSame(await short.rest(), [])
-  await kubelet.watch(path, { resourceVersion })
-  t.equal(cloud.sandbox.requests.filter(isWatch).length, 1)
-})
-
-void t.test('another token of an account joins a watch once the API server takes it', async (t) => {
-  const cloud = await startCloud(t, { tls: true })
-  const { sandbox } = cloud
-  const account = { name: 'reader', namespace: 'default' }
-  sandbox.create(serviceAccounts, { metadata: account })
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const [first, second] = await Promise.all(
-    [3_600, 7_200].map((seconds) => cloud.readerToken(seconds)),
-  )
-  const as = (token = ''): Client => hub.as('coredns', { token })
-  const one = await informer(as(first))
-  const two = await informer(as(second))
-  t.strictSame(
-    sandbox.requests.filter(isWatch).map(({ headers }) => headers['authorization']),
-    [first, second].map((token) => `Bearer ${token}`),
-    'its own goes up first, so that the API server sees the token',
-  )
-  add(cloud, 'a')
-  for (const watch of [one, two]) {
-    t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
-  }
-  await sandbox.untilWatches(1, isWatch)
-  add(cloud, 'b')
-  for (const watch of [one, two]) {
-    t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
-  }
-})
-
 /** A client's watch whose collection is refused with `status` when the hub is online again. */
 async function refusedWatch(
   t: Teardown,
@@ -272,39 +186,4 @@ void t.test('a watch stays through a failure that may pass', async (t) => {
   refusal[Symbol.dispose]()
   add(cloud, 'a')
   t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
-})
-
-void t.test('a watch that begins offline after a refusal goes on online', async (t) => {
-  const { cloud, hub, watch, refusal } = await refusedWatch(t, 403)
-  await watch.rest()
-  await goOffline(cloud, hub)
-  refusal[Symbol.dispose]()
-  const again = await informer(hub.as('kubelet'))
-  add(cloud, 'a')
-  await cloud.plug()
-  t.match(await again.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
-})
-
-void t.test('a watch of a new token that is cut after a refusal goes on online', async (t) => {
-  const cloud = await startCloud(t, { tls: true })
-  const { sandbox } = cloud
-  sandbox.create(serviceAccounts, { metadata: { name: 'reader', namespace: 'default' } })
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const [old, renewed] = await Promise.all(
-    [3_600, 7_200].map((seconds) => cloud.readerToken(seconds)),
-  )
-  const watch = await informer(hub.as('coredns', { token: old ?? '' }))
-  await goOffline(cloud, hub)
-  using _expired = sandbox.faults.fail(
-    401,
-    ({ headers }) => headers['authorization'] === `Bearer ${old}`,
-  )
-  await cloud.plug()
-  t.strictSame(await watch.rest(), [])
-  const again = await informer(hub.as('coredns', { token: renewed ?? '' }))
-  await goOffline(cloud, hub)
-  add(cloud, 'a')
-  await cloud.plug()
-  t.match(await again.next(), { type: 'ADDED', object: { metadata: { name: 'a' } } })
 })

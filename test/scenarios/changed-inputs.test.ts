@@ -8,14 +8,7 @@ import type { Inputs } from '../../src/hub/filter/inputs.ts'
 import { ShownStates } from '../../src/hub/filter/shown-states.ts'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
-import {
-  allServices,
-  configMaps,
-  service,
-  services,
-  startCloud,
-  type CloudServer,
-} from '../kit/cloud.ts'
+import { allServices, service, services, startCloud, type CloudServer } from '../kit/cloud.ts'
 import { startHubParts, type PartsHub } from '../kit/hub-parts.ts'
 import { inputsOf } from '../kit/inputs.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -223,16 +216,6 @@ void t.test('a client that requests no bookmarks is sent none', async (t) => {
   t.strictSame(await told(watch, 1), ['DELETED default/b'])
 })
 
-void t.test('a watch gets nothing for inputs that none of its filters needs', async (t) => {
-  const cloud = await cloudWith(t, 'a')
-  const hub = await startHub(t, cloud)
-  const { watch } = await informer(hub.as('kube-proxy'))
-  hub.filters.setInputs({ propagation: 'on' })
-  hub.filters.setInputs({ poolNodes: ['somebody'] })
-  cloud.sandbox.delete(services, 'a', 'default')
-  t.strictSame(await told(watch, 1), ['DELETED default/a'])
-})
-
 void t.test('when the filters change, each collection is listed once', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud)
@@ -279,21 +262,6 @@ for (const [what, poolNodes] of Object.entries({ 'the same': ['a'], other: ['b']
   })
 }
 
-void t.test('after a restart a client that never lists here is let go on', async (t) => {
-  const cloud = await cloudWith(t, 'a', 'b')
-  const directory = folder(t)
-  const before = await startHub(t, cloud, { directory })
-  const { resourceVersion, watch } = await informer(before.as('kube-proxy'))
-  watch.hangUp()
-  await before.stop()
-  const after = await startHub(t, cloud, { directory, inputs: { poolNodes: ['b'] } })
-  const client = after.as('kube-proxy')
-  t.strictSame(await told(await resume(client, resourceVersion), 1), ['ERROR 410'])
-  const again = await resume(client, resourceVersion)
-  cloud.sandbox.delete(services, 'a', 'default')
-  t.strictSame(await told(again, 1), ['DELETED default/a'])
-})
-
 void t.test('a client that begins with a WatchList gets nothing extra later', async (t) => {
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud, { inputs: { poolNodes: ['a'] } })
@@ -311,26 +279,3 @@ void t.test('a client that begins with a WatchList gets nothing extra later', as
   t.strictSame(await told(first, 1), ['DELETED default/a'])
   t.strictSame(hub.expired, [])
 })
-
-void t.test(
-  'a client whose selection is newer than the whole collection need not list',
-  async (t) => {
-    const cloud = await cloudWith(t, 'a', 'b')
-    const hub = await startHub(t, cloud, {})
-    const client = hub.as('kube-proxy')
-    const whole = await informer(client)
-    cloud.sandbox.create(configMaps, { metadata: { name: 'other', namespace: 'default' } })
-    const watch = await client.watch(allServices, {
-      fieldSelector: 'spec.clusterIP!=None',
-      allowWatchBookmarks: 'true',
-      resourceVersionMatch: 'NotOlderThan',
-      sendInitialEvents: 'true',
-    })
-    const end = (await watch.take(3)).at(-1)
-    t.not(at(end?.object, 'metadata', 'resourceVersion'), whole.resourceVersion)
-    await cloud.sandbox.untilWatches(1)
-    hub.filters.setInputs({ poolNodes: ['a'] })
-    t.strictSame(await told(watch, 1), ['DELETED default/a'])
-    t.strictSame(hub.expired, [])
-  },
-)

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { ClientInformer } from '../../src/sandbox/client-informer.ts'
-import { allServices, configMaps, pods, podsOfNode, service, services } from '../kit/cloud.ts'
+import { allServices, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import { onlineNode, goOnline, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 import type { TestHubOptions } from '../kit/hub-config.ts'
 import { Condition } from '../kit/condition.ts'
@@ -150,40 +150,6 @@ void t.test('compacted history leads to a list, with the deletions meanwhile', a
 })
 
 void t.test(
-  'compacted history ends only watches of collections that have changed since',
-  async (t) => {
-    const { cloud, hub } = await onlineNode(t, 'a')
-    const [ofPods, ofServices, ofConfigMaps] = await Promise.all(
-      ([podsOfNode, allServices, '/api/v1/configmaps'] as const).map(async (path) => {
-        const { resourceVersion } = await hub.as('kubelet').list(path)
-        return hub.as('kubelet').watch(path, { resourceVersion })
-      }),
-    )
-    cloud.addPods('first')
-    cloud.sandbox.create(services, service('first', '10.96.0.10'))
-    cloud.sandbox.create(configMaps, { metadata: { name: 'first', namespace: 'default' } })
-    for (const watch of [ofPods, ofServices, ofConfigMaps])
-      t.match(await watch?.next(), { type: 'ADDED', object: { metadata: { name: 'first' } } })
-    await goOffline(cloud, hub)
-    cloud.sandbox.create(configMaps, { metadata: { name: 'missed', namespace: 'default' } })
-    cloud.sandbox.compact()
-    await goOnline(cloud, hub)
-    t.match(await ofConfigMaps?.next(), { type: 'ERROR', object: { code: 410 } })
-    // What happens before is a change that no list can tell from a missed one.
-    await cloud.sandbox.untilWatches(
-      2,
-      (request) => isWatch(request) && /\/(pods|services)$/.test(request.path),
-    )
-    cloud.addPods('b')
-    cloud.sandbox.create(services, service('b', '10.96.0.11'))
-    for (const watch of [ofPods, ofServices])
-      t.match(await watch?.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
-    cloud.touch(pods, 'b', 'default')
-    t.match(await ofPods?.next(), { type: 'MODIFIED', object: { metadata: { name: 'b' } } })
-  },
-)
-
-void t.test(
   'a list that brings no change lets no watch go on from a version before it',
   async (t) => {
     const { cloud, hub } = await onlineNode(t)
@@ -237,12 +203,4 @@ void t.test('a watch outlives what an API server refuses before it is ready', as
   }
   cloud.addPods('c')
   t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'c' } } })
-})
-
-void t.test('a watch that its server ends at once is taken up again by the hub', async (t) => {
-  const { cloud, watch } = await podsWatched(t)
-  await cloud.sandbox.untilWatches(1, isWatch)
-  cloud.sandbox.endWatches()
-  cloud.addPods('b')
-  t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'b' } } })
 })

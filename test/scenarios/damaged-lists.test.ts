@@ -58,31 +58,3 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.equal(await firstStatus(hub.as('kubelet', { encoding }), allServices), 503)
   })
 }
-
-void t.test('a shared record shows no kubelet its pods without a damaged one either', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, {
-    upstreams: [cloud],
-    flags: ['--pool-scope-resources=/v1/pods'],
-  })
-  await hub.online()
-  const all = '/api/v1/pods'
-  for (const name of ['kubelet', 'kube-proxy']) {
-    const { resourceVersion } = await hub.as(name).list(`${all}?resourceVersion=0`)
-    await hub.as(name).watch(all, { resourceVersion })
-  }
-  await cloud.sandbox.untilWatches(1)
-  const { cachePath } = hub.config
-  await hub.stop()
-  await cloud.unplug()
-  damageBodies(cachePath, 'b')
-  await hub.start()
-  const kubelet = hub.as('kubelet')
-  // A part of them that it never listed itself.
-  const part = `${podsOfNode}&labelSelector=app`
-  const query = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan'
-  for (const path of [all, part, `${part}&${query}&timeoutSeconds=1`]) {
-    t.equal(await firstStatus(kubelet, path), 503, path)
-  }
-})

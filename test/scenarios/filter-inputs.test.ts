@@ -12,7 +12,6 @@ import {
   service,
   services,
   type CloudServer,
-  identifiesCluster,
 } from '../kit/cloud.ts'
 import {
   goOnline,
@@ -204,44 +203,6 @@ void t.test(
   },
 )
 
-void t.test('no input is read before a filter that needs it acts', async (t) => {
-  const cloud = await cloudWithPools(t)
-  const hub = await started(t, cloud)
-  const kubelet = hub.as('kubelet')
-  await kubelet.list(podsOfNode)
-  await kubelet.list(allServices)
-  await shownTo(hub.as('somebody'))
-  const own = cloud.sandbox.requests
-    .filter(isOwn)
-    .filter((each) => each.path.startsWith('/api') && !identifiesCluster(each))
-  t.strictSame(
-    own.map(({ path }) => path),
-    [],
-  )
-})
-
-void t.test('a change in the cloud changes what is shown', async (t) => {
-  const cloud = await cloudWithPools(t)
-  const hub = await started(t, cloud)
-  const proxy = hub.as('kube-proxy')
-  await untilShown(proxy, ['edge-1', 'edge-3'])
-  cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-1', 'edge-2']))
-  await untilShown(proxy, ['edge-1', 'edge-2'])
-  cloud.sandbox.update(pools, nodePool('hangzhou', []))
-  await untilShown(proxy, ['edge-1'])
-  cloud.sandbox.update(services, annotated('kubernetes.io/hostname'))
-  await untilShown(proxy, ['edge-1'])
-  cloud.sandbox.update(services, annotated(undefined))
-  await untilShown(proxy, everywhere)
-  cloud.sandbox.update(services, annotated('openyurt.io/nodepool'))
-  await untilShown(proxy, ['edge-1'])
-  putIntoPool(cloud, 'beijing')
-  await untilShown(proxy, ['edge-1', 'edge-2'])
-  putIntoPool(cloud, undefined)
-  await untilShown(proxy, ['edge-1'])
-  t.strictSame(await shownTo(proxy), ['edge-1'])
-})
-
 void t.test('a pool without nodes in its status takes no endpoints away', async (t) => {
   const cloud = await cloudWithTopology(t)
   definePools(cloud, 'v1beta2')
@@ -324,40 +285,6 @@ void t.test('filters keep their inputs offline, and after a restart without a li
   t.strictSame(await shownTo(proxy()), ['edge-1', 'edge-3'])
   await goOnline(cloud, hub)
   await untilShown(proxy(), ['edge-1'])
-})
-
-void t.test(
-  'a hub that stops does not wait for its filters’ request to a frozen API server',
-  { timeout: 30_000 },
-  async (t) => {
-    const cloud = await cloudWithTopology(t)
-    const hub = await started(t, cloud, { config: { shutdownGracePeriodMs: 50 } })
-    using _frozen = cloud.sandbox.faults.freeze(({ path }) => path === allServices)
-    const asked = cloud.sandbox.nextRequest(({ path }) => path === allServices)
-    const list = t.rejects(hub.as('kube-proxy').get(allSlices))
-    await asked
-    await hub.stop()
-    await list
-    t.equal(
-      cloud.sandbox.watchCount(({ path }) => path === allServices),
-      0,
-    )
-  },
-)
-
-void t.test('services are watched once, for clients and the filter together', async (t) => {
-  const cloud = await cloudWithPools(t)
-  const hub = await started(t, cloud)
-  const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
-  const { resourceVersion } = await kubelet.list(`${allServices}?resourceVersion=0`)
-  const watch = await kubelet.watch(`${allServices}?allowWatchBookmarks=true`, { resourceVersion })
-  await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-3'])
-  cloud.touch(services, 'web', 'default')
-  t.equal((await watch.next())?.type, 'MODIFIED')
-  await untilShown(hub.as('kube-proxy'), everywhere)
-  const isWatch = (request: SeenRequest): boolean =>
-    isOf('services')(request) && request.query.get('watch') === 'true'
-  t.equal(cloud.sandbox.watchCount(isWatch), 1)
 })
 
 void t.test(
@@ -463,15 +390,4 @@ void t.test('NodePools can be left unread', async (t) => {
   await hub.stop()
   await hub.start()
   t.strictSame(await shownTo(hub.as('kube-proxy')), everywhere, 'in no pool, too')
-})
-
-void t.test('a pool that has no NodePool is known as such after an offline reboot', async (t) => {
-  const cloud = await cloudWithTopology(t, 'kubernetes.io/hostname')
-  putIntoPool(cloud, 'site')
-  const hub = await started(t, cloud)
-  t.strictSame(await shownTo(hub.as('kube-proxy')), ['edge-1'])
-  await cloud.unplug()
-  await hub.restart()
-  await hub.offline()
-  t.strictSame(await shownTo(hub.as('kube-proxy')), ['edge-1'])
 })

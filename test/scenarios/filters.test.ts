@@ -275,45 +275,4 @@ for (const encoding of encodings) {
     }
   })
 
-  void t.test(`a running watch follows topology, pools and nodes: ${encoding}`, async (t) => {
-    const cloud = await cloudWithAll(t)
-    const hub = await started(t, cloud)
-    const proxy = hub.as('kube-proxy', { encoding })
-    const { resourceVersion } = await proxy.list(slicesInDefault)
-    const watch = await proxy.watch(slicesInDefault, {
-      resourceVersion,
-      allowWatchBookmarks: 'true',
-    })
-    const shown = async (nodes: readonly string[], why: string): Promise<void> => {
-      const event = await watch.nextChange()
-      t.equal(event?.type, 'MODIFIED', 'it was there all the time')
-      const are = nodesOf(at(event?.object, 'endpoints') as Json | undefined)
-      t.equal(at(event?.object, 'metadata', 'name'), 'near')
-      t.strictSame(are, nodes, why)
-    }
-    const topology = (keys: string): void => {
-      const annotations = { 'openyurt.io/topologyKeys': keys }
-      cloud.sandbox.update(services, annotated('near', 'ClusterIP', annotations))
-    }
-    cloud.sandbox.update(pools, nodePool('hangzhou', ['edge-1', 'edge-2']))
-    await shown(['edge-1', 'edge-2'], 'another node in the pool')
-    topology('kubernetes.io/hostname')
-    await shown(['edge-1'], 'by node')
-    topology('kubernetes.io/zone')
-    await shown(['edge-1', 'edge-2'], 'by zone, which is the pool')
-    topology('')
-    await shown(everywhere, 'by nothing')
-    topology('openyurt.io/nodepool')
-    await shown(['edge-1', 'edge-2'], 'by pool')
-    putIntoPool(cloud, undefined)
-    await shown(['edge-1'], 'in no pool')
-    const web = slice('near', {
-      endpoints: everywhere
-        .toReversed()
-        .map((node) => ({ addresses: ['10.244.9.9'], nodeName: node })),
-    })
-    cloud.sandbox.update(slices, web)
-    await shown(['edge-1'], 'and of what changes itself the same')
-    watch.hangUp()
-  })
 }

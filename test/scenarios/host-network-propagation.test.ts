@@ -295,24 +295,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
     },
   )
 
-  void t.test(
-    `a propagated pod that appears during a watch is shown so at once: ${encoding}`,
-    async (t) => {
-      const node = await startNode(t, 'none', 'off')
-      await node.hub.online()
-      node.create('own')
-      const kubelet = new Looking(node.hub, encoding)
-      t.teardown(() => kubelet.hangUp())
-      await kubelet.seen(node.touchAll())
-      t.notOk(existsSync(node.kept), 'nothing is written where nothing was propagated')
-      node.cloud.sandbox.create(pods, pod('propagated', { status: statusOf(true, 1) }))
-      node.report('propagated', statusOf(true, 1))
-      await kubelet.seen(node.touchAll())
-      t.equal(kubelet.held.get('own'), false)
-      t.ok(existsSync(node.kept))
-    },
-  )
-
   void t.test(`while the pool was never known, pods are 503 in mode on: ${encoding}`, async (t) => {
     const node = await startNode(t, 'unknown', 'on', (cloud) =>
       cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools'),
@@ -393,25 +375,6 @@ void t.test('where no pod is propagated, mode off filters and writes nothing', a
   t.strictSame(kubelet.changes, [])
 })
 
-void t.test('pods that another hub propagated meanwhile stay so, whatever is cached', async (t) => {
-  const node = await startNode(t, 'none', 'off')
-  const { hub } = node
-  await hub.online()
-  node.create('own')
-  const before = new Looking(hub, 'json')
-  await before.seen(node.touchAll())
-  before.hangUp()
-  await hub.stop()
-  node.create('propagated')
-  node.report('propagated', statusOf(true, 1))
-  await hub.start()
-  const kubelet = new Looking(hub, 'json')
-  t.teardown(() => kubelet.hangUp())
-  await kubelet.seen(node.touchAll())
-  t.strictSame(Object.fromEntries(kubelet.held), { own: false, propagated: true })
-  t.strictSame(kubelet.changes, [])
-})
-
 void t.test('a disabled filter keeps to what was shown', async (t) => {
   const node = await startNode(t, 'host', 'on')
   const { hub } = node
@@ -472,31 +435,6 @@ void t.test('what is kept of a pod goes with it', async (t) => {
   })
   const stays = cloud.sandbox.get(pods, 'stays', 'default')
   t.strictSame(written(), [[stays?.metadata.uid, 'propagated']])
-})
-
-void t.test('pods that the kubelet got in mode off keep their network in mode on', async (t) => {
-  const node = await startNode(t, 'host', 'off')
-  await node.hub.online()
-  node.create('live')
-  const kubelet = new Looking(node.hub, 'json')
-  t.teardown(() => kubelet.hangUp())
-  await kubelet.seen(node.touchAll())
-  node.switchTo('on')
-  await node.pool('host')
-  node.create('new')
-  await kubelet.seen(node.touchAll())
-  node.switchTo('off')
-  node.create('later')
-  await kubelet.seen(node.touchAll())
-  // No status tells the networks apart: the kubelet could not write any.
-  await node.cloud.unplug()
-  await node.startIn('on')
-  kubelet.hangUp()
-  const offline = new Looking(node.hub, 'json')
-  t.teardown(() => offline.hangUp())
-  await offline.seen(node.versions())
-  t.strictSame(Object.fromEntries(offline.held), { live: false, new: true, later: false })
-  t.strictSame(kubelet.changes, [])
 })
 
 void t.test('propagated pods and clashing ports are reported', async (t) => {

@@ -143,31 +143,6 @@ void t.test('the newest wider list answers, and its own record before any', asyn
   ])
 })
 
-for (const encoding of ['json', 'protobuf'] as const) {
-  void t.test(`a list by a missing name removes nothing else: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    fill(cloud)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    const kubelet = hub.as('kubelet', { encoding })
-    const paths = [
-      '/api/v1/pods',
-      '/api/v1/namespaces/default/pods',
-      '/api/v1/namespaces/default/pods/a',
-      '/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Dc',
-    ]
-    const online = await Promise.all(paths.map((path) => kubelet.get(path)))
-    const none = '/api/v1/namespaces/default/pods?fieldSelector=metadata.name%3Dnone'
-    t.strictSame((await kubelet.list(none)).names, [])
-    await goOffline(cloud, hub)
-    await hub.restart()
-    const again = kubelet.withOptions({ url: hub.url })
-    for (const [i, path] of paths.entries()) {
-      t.strictSame((await again.get(path)).body, online[i]?.body, path)
-    }
-    t.strictSame((await again.list(none)).names, [])
-  })
-}
-
 void t.test(
   'F13: a list that has become empty in the cloud is empty offline, and one that failed is as it was',
   async (t) => {
@@ -190,29 +165,6 @@ void t.test(
     t.strictSame(offline.answer.body, after.answer.body, 'it is what the cloud said')
   },
 )
-
-void t.test('a WatchList of less than was listed shows its own part', async (t) => {
-  const cloud = await startCloud(t)
-  fill(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const kubelet = hub.as('kubelet')
-  const { resourceVersion } = await kubelet.list('/api/v1/pods')
-  await goOffline(cloud, hub)
-  const list = await kubelet.watch(podsOfNode, withInitialEvents)
-  const first = [await list.next(), await list.next(), await list.next()]
-  t.match(first, [
-    { type: 'ADDED', object: { metadata: { name: 'a' } } },
-    { type: 'ADDED', object: { metadata: { name: 'b' } } },
-    {
-      type: 'BOOKMARK',
-      object: {
-        metadata: { resourceVersion, annotations: { 'k8s.io/initial-events-end': 'true' } },
-      },
-    },
-  ])
-  const none = await kubelet.watch('/api/v1/namespaces/nowhere/pods', withInitialEvents)
-  t.match(await none.next(), { type: 'BOOKMARK', object: { metadata: { resourceVersion } } })
-})
 
 void t.test(
   'a watch of a part gets a wider watch’s events as its selector sees them',
@@ -290,63 +242,3 @@ for (const encoding of ['json', 'protobuf'] as const) {
     },
   )
 }
-
-/** A resource of the same name in any group. */
-const widgets = (group: string) => ({
-  metadata: { name: `widgets.${group}` },
-  spec: {
-    group,
-    names: { kind: 'Widget', plural: 'widgets' },
-    scope: 'Namespaced',
-    versions: ['v1', 'v2', 'v3'].map((name) => ({
-      name,
-      served: true,
-      storage: name === 'v1',
-      schema: { openAPIV3Schema: { type: 'object' } },
-    })),
-  },
-})
-
-const definitions = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-}
-
-void t.test(
-  'F6: one name in two groups, two versions and two selectors is two things',
-  async (t) => {
-    const cloud = await startCloud(t)
-    fill(cloud)
-    for (const group of ['a.example', 'b.example']) {
-      cloud.sandbox.create(definitions, widgets(group))
-      const gvr = { group, version: 'v1', resource: 'widgets' }
-      cloud.sandbox.create(gvr, { metadata: { name: 'w', namespace: 'default' } })
-    }
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    const kubelet = hub.as('kubelet')
-    const inDefault = 'namespaces/default/widgets'
-    const paths = [
-      ...['a.example/v1', 'a.example/v2', 'b.example/v2'].flatMap((version) => [
-        `/apis/${version}/${inDefault}`,
-        `/apis/${version}/${inDefault}/w`,
-      ]),
-      '/api/v1/pods?labelSelector=app%3Da',
-      '/api/v1/pods?labelSelector=x%3D1',
-      '/api/v1/pods?fieldSelector=spec.nodeName%3Dedge-2',
-    ]
-    const online = await Promise.all(paths.map((path) => kubelet.get(path)))
-    await goOffline(cloud, hub)
-    for (const [i, path] of paths.entries()) {
-      const [offline, before] = [objectOf(await kubelet.get(path)), objectOf(online[i]!)]
-      t.match(offline, { kind: before['kind'], apiVersion: before['apiVersion'] }, path)
-      t.strictSame(offline['items'], before['items'], path)
-      t.equal(at(offline, 'metadata', 'uid'), at(before, 'metadata', 'uid'), path)
-    }
-    const never = ['a.example/v3', 'b.example/v1'].flatMap((version) => [
-      `/apis/${version}/${inDefault}`,
-      `/apis/${version}/${inDefault}/w`,
-    ])
-    t.strictSame(await statuses(kubelet, never), [503, 503, 503, 503])
-  },
-)

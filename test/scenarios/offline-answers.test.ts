@@ -1,6 +1,6 @@
 import t from 'tap'
-import { at, nameOf, objectOf, tableAccept, type Answer, type Client } from '../kit/client.ts'
-import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
+import { at, objectOf, tableAccept, type Answer, type Client } from '../kit/client.ts'
+import { pods, podsOfNode } from '../kit/cloud.ts'
 import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 
 const podA = '/api/v1/namespaces/default/pods/a'
@@ -135,20 +135,6 @@ void t.test("a 404 without an API server's marks is an answer too", async (t) =>
   t.equal((await kubelet.get(podsOfNode)).status, 404)
 })
 
-void t.test('a deleted object does not reappear offline', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.sandbox.create(configMaps, { metadata: { name: 'one', namespace: 'default' } })
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const path = '/api/v1/namespaces/default/configmaps/one'
-  const clients = [hub.as('kubelet'), hub.as('kubelet', { encoding: 'protobuf' })]
-  for (const client of clients) t.equal((await client.get(path)).status, 200)
-  cloud.sandbox.delete(configMaps, 'one', 'default')
-  for (const client of clients) t.equal((await client.get(path)).status, 404)
-  await goOffline(cloud, hub)
-  // Never 404 either, which no list has said.
-  for (const client of clients) t.equal((await client.get(path)).status, 503)
-})
-
 void t.test('the versions of lists are those the cloud issued', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
@@ -264,20 +250,6 @@ void t.test('equivalent selectors are the same, however they are written', async
   t.equal((await proxy.get('/api/v1/pods?labelSelector=app%20in%20(a)')).status, 503)
 })
 
-void t.test('selectors with a common prefix are different, after a restart too', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'ab', 'abc')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const names = ['a', 'ab', 'abc']
-  const path = (name: string): string => `/api/v1/pods?labelSelector=app%3D${name}`
-  for (const name of names) await hub.as('kubelet').list(path(name))
-  await goOffline(cloud, hub)
-  await hub.restart()
-  for (const name of names) {
-    t.strictSame((await hub.as('kubelet').list(path(name))).names, [`default/${name}`])
-  }
-})
-
 void t.test('an invalid selector is refused offline as it is online', async (t) => {
   const cloud = await startCloud(t)
   const hub = await startTestHub(t, { upstreams: [cloud] })
@@ -368,19 +340,4 @@ void t.test('an expired token is refused, whatever it was given', async (t) => {
   const ended = await bearer(1_000_000).get(podsOfNode)
   t.match(objectOf(ended), { code: 401, reason: 'Unauthorized' })
   t.equal((await bearer(99_999_999_999).get(podsOfNode)).status, 503)
-})
-
-void t.test('an object in a list is newer than the get before it', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const kubelet = hub.as('kubelet')
-  await kubelet.get(podA)
-  cloud.touch(pods, 'a', 'default')
-  await kubelet.list('/api/v1/pods')
-  await goOffline(cloud, hub)
-  const object = objectOf(await kubelet.get(podA))
-  t.match(object, { kind: 'Pod', apiVersion: 'v1' })
-  t.equal(nameOf(object), 'default/a')
-  t.match(at(object, 'metadata', 'annotations'), { 'test.example/touched': String })
 })

@@ -182,13 +182,3 @@ void t.test('a malformed review is refused offline, and proves nothing', async (
   t.equal((await send(JSON.stringify(known).replace('"jane"', deep))).status, 503)
   t.equal((await send(JSON.stringify(known))).status, 201)
 })
-
-void t.test('the former --offline-authorization=off has no effect: records decide', async (t) => {
-  const cloud = await startCloud(t)
-  const flags = ['--offline-authorization=off']
-  const hub = await startTestHub(t, { upstreams: [cloud], flags })
-  await hub.online()
-  t.equal((await ask(hub.as('kubelet'), metrics('jane'))).status, 201)
-  await goOffline(cloud, hub)
-  t.equal((await ask(hub.as('kubelet'), metrics('jane'))).status, 201)
-})

@@ -1,8 +1,6 @@
 import t from 'tap'
-import { once } from 'node:events'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
@@ -198,16 +196,3 @@ void t.test(
     t.equal((await ask(kubelet, { audiences: ['else'] })).status, 503)
   },
 )
-
-void t.test('a client that disconnects within its request is no failure', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const socket = connect(hub.hub.proxyPort ?? 0, '127.0.0.1')
-  await once(socket, 'connect')
-  socket.end(
-    `POST ${tokens} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"ki`,
-  )
-  await hub.answered(({ method }) => method === 'POST')
-  t.notOk(hub.lines.some((line) => line.includes('failed unexpectedly')))
-  t.equal((await hub.ops.get('/livez')).status, 200)
-})

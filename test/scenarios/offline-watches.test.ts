@@ -147,18 +147,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('an empty WatchList is recorded', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
-  const path = '/apis/node.k8s.io/v1/runtimeclasses'
-  const online = await (await kubelet.watch(path, withInitialEvents)).take(1)
-  await goOffline(cloud, hub)
-  const offline = await (await kubelet.watch(path, withInitialEvents)).take(1)
-  t.strictSame(offline[0]?.object['metadata'], online[0]?.object['metadata'])
-  t.strictSame((await kubelet.list(path)).names, [])
-})
-
 void t.test('an event is kept for gets and lists, a deletion too', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')

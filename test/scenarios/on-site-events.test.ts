@@ -97,16 +97,6 @@ void t.test('no component is shown an event that was written offline', { skip },
   t.strictSame(namesIn(await kubelet.get(events)), [])
 })
 
-void t.test('dry-run and malformed Events are not shown', { skip }, async (t) => {
-  const { hub, kubectl } = await startCut(t)
-  const kubelet = hub.as('kubelet')
-  await write(kubelet, event('tried.1', 'a'), '?dryRun=All')
-  const broken = '{"kind":"Event","apiVersion":"v1","metadata":{"name":"broken"},"count":01}'
-  await kubelet.send(events, { method: 'POST', body: broken })
-  await write(kubelet, event('a.1', 'a'))
-  t.strictSame(namesIn(await kubectl.get(events)), ['a.1'])
-})
-
 void t.test('online only the Events of the cloud are shown', { skip }, async (t) => {
   const { cloud, hub, kubectl } = await startCut(t)
   await write(hub.as('kubelet'), event('a.1', 'a'))

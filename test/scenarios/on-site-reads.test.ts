@@ -9,8 +9,6 @@ import {
   allServices,
   configMaps,
   nodeName,
-  pod,
-  pods,
   podsOfNode,
   secrets,
   serviceAccounts,
@@ -331,18 +329,3 @@ void t.test('a status that the kubelet writes offline is shown', { skip }, async
   const answer = await hub.as('kubectl', { accept: tableAccept }).get('/api/v1/nodes/edge-1')
   t.equal(listAt(cellsOf(answer)[0])[1], 'NotReady')
 })
-
-void t.test(
-  'a watch from the version of such a list is refused, as it was never recorded',
-  { skip },
-  async (t) => {
-    const cloud = await startCloud(t)
-    cloud.sandbox.create(pods, pod('a'))
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
-    await goOffline(cloud, hub)
-    const kubectl = hub.as('kubectl', { accept: tableAccept })
-    const { status } = await kubectl.get(`${allPods}?watch=true&resourceVersion=1`)
-    t.equal(status, 503)
-  },
-)

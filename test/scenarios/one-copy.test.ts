@@ -2,7 +2,6 @@ import t from 'tap'
 import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
 import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
-import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 
@@ -236,76 +235,6 @@ void t.test('a caller that impersonates another is answered by the API server', 
   t.equal((await seen).headers['impersonate-user'], 'other')
 })
 
-void t.test('filters apply to each client of one copy', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
-  await hub.online()
-  const [coredns] = accounts(cloud, hub, 'coredns')
-  if (!coredns) throw new Error('nobody')
-  const watches = [await informer(coredns), await informer(hub.as('kubelet'))]
-  cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
-  const seen = await Promise.all(watches.map((watch) => watch.next()))
-  t.strictSame(
-    seen.map((event) => at(event?.object, 'spec', 'clusterIP')),
-    ['10.96.0.1', reachableHost],
-  )
-  // The hub follows services for itself, in protobuf.
-  const isJson = ({ headers }: SeenRequest): boolean =>
-    String(headers['accept']).startsWith('application/json')
-  t.equal(
-    cloud.sandbox.watchCount((request) => isWatch(request) && isJson(request)),
-    1,
-  )
-})
-
-void t.test('a reload changes of which collections one copy is kept', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const path = '/api/v1/configmaps'
-  const watched = async (name: string): Promise<void> => {
-    const { resourceVersion } = await hub.as(name).list(path)
-    await hub.as(name).watch(path, { resourceVersion })
-  }
-  for (const name of ['a', 'b']) await watched(name)
-  t.equal(cloud.sandbox.watchCount(), 2)
-  const { poolScopeResources } = hub.config
-  hub.hub.reconfigure({
-    ...hub.config,
-    poolScopeResources: [...poolScopeResources, configMaps],
-  })
-  for (const name of ['c', 'd']) await watched(name)
-  await cloud.sandbox.untilWatches(3)
-  hub.hub.reconfigure(hub.config)
-  for (const name of ['e', 'f']) await watched(name)
-  t.equal(cloud.sandbox.watchCount(), 5)
-})
-
-void t.test(
-  'an event of the one watch is there offline, though its client had listed none before',
-  async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
-    const kubeProxy = hub.as('kube-proxy')
-    const { resourceVersion, names } = await kubeProxy.list(allServices)
-    t.strictSame(names, [])
-    const watch = await kubeProxy.watch(allServices, { resourceVersion })
-    add(cloud, 'b')
-    t.strictSame(await told(watch, 1), ['ADDED default/b'])
-    await cloud.unplug()
-    await hub.offline()
-    t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/b')).status, 200)
-    cloud.sandbox.delete(services, 'b', 'default')
-    await cloud.plug()
-    await hub.online()
-    t.strictSame(await told(watch, 1), ['DELETED default/b'])
-    await cloud.unplug()
-    await hub.offline()
-    t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/b')).status, 404)
-  },
-)
-
 void t.test(
   'F5: an object answered with 404 is not shown offline, though the watch missed its deletion',
   async (t) => {
@@ -369,56 +298,6 @@ void t.test('the hub refuses the requests that an API server refuses', async (t)
   await cloud.unplug()
   await hub.offline()
   t.strictSame(await heard(), said, 'offline')
-})
-
-void t.test('no get is answered as of a version that has not come', async (t) => {
-  const cloud = await startCloud(t)
-  add(cloud, 'a')
-  cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const maps = '/api/v1/namespaces/default/configmaps'
-  await hub.as('kubelet').list(maps)
-  const [operator] = accounts(cloud, hub, 'operator')
-  if (!operator) throw new Error('nobody')
-  await informer(hub.as('kube-proxy'))
-  await informer(operator)
-  await cloud.unplug()
-  await hub.offline()
-  const of = '/api/v1/namespaces/default/services'
-  for (const [client, path] of [
-    [operator, of],
-    [hub.as('kubelet'), maps],
-  ] as const) {
-    for (const [name, known] of [
-      ['a', 200],
-      ['gone', 404],
-    ] as const) {
-      const status = async (version: string): Promise<number> =>
-        (await client.get(`${path}/${name}?resourceVersion=${version}`)).status
-      t.equal(await status('0'), known)
-      t.equal(await status('1'), known)
-      t.equal(await status('99999999'), 504)
-      t.equal(await status('abc'), 500)
-    }
-  }
-})
-
-void t.test('a watch from any version gets the bookmark at its state’s end', async (t) => {
-  const cloud = await startCloud(t)
-  add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const [operator] = accounts(cloud, hub, 'operator')
-  if (!operator) throw new Error('nobody')
-  for (const client of [hub.as('kube-proxy'), operator]) await informer(client)
-  for (const version of ['', '0']) {
-    const path = `${allServices}?allowWatchBookmarks=true&resourceVersion=${version}`
-    const [heard, said] = [await operator.watch(path), await cloud.as('direct').watch(path)]
-    const ofEach = async (watch: Watching): Promise<unknown[]> =>
-      (await watch.take(2)).map(({ type, object }) => [type, at(object, 'metadata')])
-    t.strictSame(await ofEach(heard), await ofEach(said))
-  }
 })
 
 void t.test('one copy takes no client back behind its own answers', async (t) => {

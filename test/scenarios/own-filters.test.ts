@@ -36,18 +36,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.strictSame((await other.list(allServices)).names, ['default/a', 'default/b'])
   })
 
-  void t.test(`a changed module acts from then on: ${encoding}`, async (t) => {
-    const folder = new FilterFolder(t)
-    const hub = await hubWith(t, folder.write('own.mjs', withholding('a')))
-    const proxy = hub.as('kube-proxy', { encoding })
-    t.strictSame((await proxy.list(allServices)).names, ['default/b'])
-    folder.write('own.mjs', withholding('b'))
-    reread(hub)
-    await hub.logged('the filters of --filter-module have changed')
-    t.strictSame((await proxy.list(allServices)).names, ['default/a'])
-    t.equal(await hub.metric('nodehub_filter_reloads_total{result="success"}'), 1)
-    t.equal(await hub.metric('nodehub_config_reloads_total{result="success"}'), 1)
-  })
 }
 
 void t.test('a bad new version is refused and reported, and the last good one stays', async (t) => {

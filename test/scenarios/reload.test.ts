@@ -116,25 +116,6 @@ void t.test('a file with mistakes leaves all as it was, and is reported', async 
   t.equal((await kubelet.get(aPod)).status, 200)
 })
 
-void t.test('settings valid only with ones that wait leave all as it was', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const { hub, write, reread, verbose } = await configured(t, [cloud])
-  const port = hub.securePort
-  // The port that the hub serves is a flag of the test's, so what waits is its address.
-  write(
-    [{ url: `https://[::1]:${port}` }],
-    'bootstrap-mode: anonymous\nbind-proxy-address: 127.0.0.2\n',
-  )
-  await reread(/^the configuration cannot be used; the last good one stays/)
-  t.match(
-    await verbose(),
-    /config unusable since .*the next start changes --bind-proxy-address: .*is the hub itself/,
-  )
-  t.equal((await hub.as('kubelet').get(aPod)).status, 200, 'of the API server as before')
-  t.equal(await sample(hub, 'nodehub_config_reloads_total{result="failure"}'), 1)
-})
-
 void t.test('a setting that waits for the next start has no effect, and is named', async (t) => {
   const cloud = await startCloud(t)
   const { rootDir, hub, write, reread, verbose } = await configured(t, [cloud])

@@ -97,23 +97,6 @@ void t.test('a killed hub gives the same answers, and brings no deleted object b
   t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, ['default/b'])
 })
 
-void t.test('a list that was received whole is there after a kill', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startChildHub(t, { upstreams: [cloud] })
-  const expected: string[] = []
-  for (let round = 0; round < 5; round++) {
-    await hub.online()
-    cloud.addPods(`p-${round}`)
-    expected.push(`default/p-${round}`)
-    t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, expected)
-    await hub.crash()
-    await cloud.unplug()
-    await hub.start()
-    t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, expected)
-    await cloud.plug()
-  }
-})
-
 void t.test('secrets are in no file that others can read, nor in clear in any', async (t) => {
   const cloud = await startCloud(t, { tls: true })
   fill(cloud)

@@ -145,22 +145,6 @@ for (const [ending, start] of Object.entries(endings)) {
   }
 }
 
-void t.test('F7: with selectors of its own a watch goes on from a wider one', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const kubelet = hub.as('kubelet')
-  const { from, events } = await history(cloud, kubelet)
-  await cloud.unplug()
-  await hub.restart()
-  const path = '/api/v1/namespaces/default/pods?labelSelector=app%3Dc'
-  const part = `${path}&fieldSelector=spec.nodeName%3Dedge-1`
-  const last = versionOf(events.at(-1)!)
-  t.strictSame(await within(hub.as('kubelet'), part, { resourceVersion: last }, 0), [])
-  const [error] = await within(hub.as('kubelet'), part, { resourceVersion: from }, 1)
-  t.match(error, expired)
-})
-
 void t.test('a watch event of a part of a list is never taken back', async (t) => {
   const { cloud, hub } = await onlineNode(t, 'a', 'c')
   await hub.as('kubelet').list(podsOfNode)
@@ -250,20 +234,6 @@ void t.test(
     t.equal(versionOf(bookmark), versionOf(events.at(-1)!))
   },
 )
-
-void t.test('F13: a list that became empty makes earlier watches list again', async (t) => {
-  const { cloud, hub } = await onlineNode(t, 'a')
-  const { resourceVersion } = await hub.as('kubelet').list(podsOfNode)
-  remove(cloud, 'a')
-  const empty = await hub.as('kubelet').list(podsOfNode)
-  t.strictSame(empty.names, [])
-  await cloud.unplug()
-  await hub.restart()
-  const kubelet = hub.as('kubelet')
-  const [error] = await within(kubelet, podsOfNode, { resourceVersion }, 1)
-  t.match(error, { type: 'ERROR', object: { code: 410, reason: 'Expired' } })
-  t.strictSame((await kubelet.list(podsOfNode)).answer.body, empty.answer.body)
-})
 
 /** Withholds what is labelled so. */
 const hiding: FilterDefinition = {

@@ -91,16 +91,6 @@ void t.test(
   },
 )
 
-void t.test('without the flag the hub shows its own again', async (t) => {
-  const joinable = await startJoinable(t)
-  const { cloud, authority } = joinable
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  await trusting(t, hub.hub.proxySecurePort, hub.ca)
-  await t.rejects(trusting(t, hub.hub.proxySecurePort, authority.certificate))
-  t.notMatch(hub.ca, authority.certificate)
-})
-
 void t.test('the reason for a missing certificate is reported', async (t) => {
   const joinable = await startJoinable(t)
   joinable.verdict = 'deny'

@@ -57,22 +57,3 @@ void t.test('metrics show since when the hub is offline, and how old its cache i
     /\[ \]cache longest unconfirmed: services since \S+Z, pods since \S+Z\n/,
   )
 })
-
-void t.test('failures are logged as warnings, and recoveries at info', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  const leveled = (level: string, message: string): Promise<void> =>
-    hub.logs(() =>
-      hub.lines.some((line) => line.includes(`"level":"${level}"`) && line.includes(message)),
-    )
-  await hub.online()
-  await leveled('info', 'online: an API server can be reached')
-  await leveled('info', 'an API server is now healthy')
-  await goOffline(cloud, hub)
-  await leveled('warn', 'an API server is now unhealthy')
-  await leveled('warn', 'offline: answering from the cache')
-  t.notOk(
-    hub.lines.some((line) => line.includes('"level":"error"')),
-    'and no more than that',
-  )
-})

@@ -3,7 +3,7 @@ import { readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { objectOf } from '../kit/client.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
-import { logFilesIn, refusingDisk } from '../kit/log-on-disk.ts'
+import { logFilesIn } from '../kit/log-on-disk.ts'
 import { onlineNode, startCloud, startTestHub } from '../kit/hub.ts'
 
 void t.test('the bytes of the log are counted, and nothing that was not written', async (t) => {
@@ -41,19 +41,6 @@ void t.test('a lease that is renewed all the time costs the disk nothing', async
     t.equal(answer.status, 200)
   }
   t.equal(await cost(), before)
-})
-
-void t.test('a store that fails stays unready, though an answer was stored before', async (t) => {
-  const { hub } = await onlineNode(t, 'a', 'b')
-  const kubelet = hub.as('kubelet')
-  await kubelet.get('/api/v1/namespaces/default/pods/b')
-  using busy = refusingDisk()
-  await kubelet.get('/api/v1/namespaces/default/pods/a')
-  await kubelet.get('/api/v1/namespaces/default/pods/b')
-  t.equal((await hub.ops.get('/readyz')).status, 503)
-  busy[Symbol.dispose]()
-  await kubelet.get('/api/v1/namespaces/default/pods/a')
-  t.equal((await hub.ops.get('/readyz')).status, 200)
 })
 
 void t.test(

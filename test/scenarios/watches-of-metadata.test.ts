@@ -4,28 +4,14 @@ import type { Encoding } from '../../src/api/kube/media-type.ts'
 import {
   metadataAccepts,
   nameOf,
-  objectOf,
   type Client,
   type ClientOptions,
   type Watching,
 } from '../kit/client.ts'
 import { configMaps, type CloudServer } from '../kit/cloud.ts'
-import {
-  onlineNode,
-  goOnline,
-  goOffline,
-  startChildHub,
-  startCloud,
-  startTestHub,
-} from '../kit/hub.ts'
-import { until } from '../kit/until.ts'
+import { onlineNode, goOnline, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
 
 const path = '/api/v1/namespaces/default/configmaps'
-const watchList = {
-  allowWatchBookmarks: 'true',
-  resourceVersionMatch: 'NotOlderThan',
-  sendInitialEvents: 'true',
-}
 
 const isWatch = (request: SeenRequest): boolean =>
   request.path === path && request.query.get('watch') === 'true'
@@ -91,72 +77,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     }
     t.equal(cloud.sandbox.watchCount(isWatch), 1)
   })
-
-  void t.test(`events of a watch of metadata outlive kill -9: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startChildHub(t, { upstreams: [cloud] })
-    await hub.online()
-    const watches = [await informer(hub, encoding), await informer(hub, encoding)]
-    const names: string[] = []
-    for (let i = 0; i < 20; i++) {
-      add(cloud, `map-${i}`)
-      names.push(`default/map-${i}`)
-    }
-    for (const watch of watches)
-      t.strictSame(
-        await changes(watch, 20),
-        names.map((name) => `ADDED ${name}`),
-      )
-    await hub.crash()
-    await cloud.unplug()
-    await hub.start()
-    await hub.offline()
-    const { list } = metadataAccepts(encoding)
-    const kept = await hub.as('kubelet', { accept: list }).list(path)
-    t.strictSame(kept.names.toSorted(), names.toSorted())
-    t.match(objectOf(kept.answer), { kind: 'PartialObjectMetadataList' })
-  })
 }
-
-void t.test('a WatchList of metadata of any age comes from what is watched already', async (t) => {
-  const cloud = await startCloud(t)
-  add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const first = await informer(hub, 'json')
-  add(cloud, 'b')
-  await first.next()
-  const reading = { accept: metadataAccepts('json').watch }
-  const query = { ...watchList, resourceVersion: '0' }
-  const events = await (await hub.as('kubelet', reading).watch(path, query)).take(3)
-  t.equal(cloud.sandbox.watchCount(isWatch), 1)
-  const direct = await (await cloud.as('kubelet', reading).watch(path, query)).take(3)
-  t.strictSame(
-    events.map(({ frame }) => frame.toString()),
-    direct.map(({ frame }) => frame.toString()),
-  )
-})
-
-void t.test('a WatchList of metadata goes on from its initial events after a cut', async (t) => {
-  const cloud = await startCloud(t)
-  add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  const { watch: accept } = metadataAccepts('protobuf')
-  const watch = await hub.as('kubelet', { accept }).watch(path, watchList)
-  t.strictSame(
-    (await watch.take(2)).map(({ type, object }) => [type, object['kind']]),
-    [
-      ['ADDED', 'PartialObjectMetadata'],
-      ['BOOKMARK', 'PartialObjectMetadata'],
-    ],
-  )
-  await goOffline(cloud, hub)
-  cloud.sandbox.delete(configMaps, 'a', 'default')
-  add(cloud, 'b')
-  await cloud.plug()
-  t.strictSame(await changes(watch, 2), ['DELETED default/a', 'ADDED default/b'])
-})
 
 void t.test('whole objects are not given in place of metadata', async (t) => {
   const cloud = await startCloud(t)
@@ -170,32 +91,3 @@ void t.test('whole objects are not given in place of metadata', async (t) => {
   t.match(await watch.next(), { type: 'ADDED', object: { kind: 'PartialObjectMetadata' } })
   await cloud.sandbox.untilWatches(2, isWatch)
 })
-
-void t.test(
-  'a quiet watch of metadata goes on where the cloud has forgotten history',
-  async (t) => {
-    const { cloud, hub } = await onlineNode(t)
-    const watch = await informer(hub, 'protobuf')
-    add(cloud, 'a')
-    t.strictSame(await changes(watch, 1), ['ADDED default/a'])
-    await goOffline(cloud, hub)
-    cloud.addPods('elsewhere')
-    cloud.sandbox.compact()
-    const before = cloud.sandbox.requests.length
-    await goOnline(cloud, hub)
-    await until(
-      'the hub to watch again',
-      () => cloud.sandbox.requests.slice(before).filter(isWatch).length === 2,
-    )
-    const lists = cloud.sandbox.requests
-      .slice(before)
-      .filter((request) => request.path === path && !isWatch(request))
-    t.strictSame(
-      lists.map(({ headers }) => headers['accept']),
-      ['application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'],
-      'the hub lists once',
-    )
-    add(cloud, 'b')
-    t.strictSame(await changes(watch, 1), ['ADDED default/b'])
-  },
-)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, howItEnds, nameOf } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
-import { onlineNode, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, startCloud, startTestHub } from '../kit/hub.ts'
 
 for (const component of ['kubelet', 'operator']) {
   for (const encoding of ['json', 'protobuf'] as const) {
@@ -123,18 +123,4 @@ void t.test('an answer that its API server breaks off reaches the client broken 
   const ends = howItEnds(log.on('error', () => undefined).resume())
   cloud.sandbox.faults.reset()
   t.equal(await ends, 'broken')
-})
-
-void t.test('an expired watch gets 410, and ends', async (t) => {
-  const { cloud, hub } = await onlineNode(t, 'a')
-  const kubelet = hub.as('kubelet')
-  const { resourceVersion } = await kubelet.list(podsOfNode)
-  cloud.addPods('b')
-  cloud.sandbox.compact()
-  const watch = await kubelet.watch(podsOfNode, { resourceVersion })
-  const [error, ...rest] = await watch.rest()
-  t.match(error, { type: 'ERROR', object: { code: 410 } })
-  t.strictSame(rest, [])
-  await goOffline(cloud, hub)
-  t.strictSame((await kubelet.list(podsOfNode)).names, ['default/a', 'default/b'])
 })
