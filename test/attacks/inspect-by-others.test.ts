@@ -2,7 +2,7 @@ import t from 'tap'
 import { readFileSync, statSync } from 'node:fs'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../kit/bootable.ts'
 import { pods } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { onlineNode, type TestHub } from '../kit/hub.ts'
 import { requestAs } from '../kit/other-user.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -16,10 +16,9 @@ const another = 65_534
 
 /** A hub of a node with a pod that needs a Secret with a revealing name. */
 async function startNode(t: Teardown): Promise<TestHub> {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   addCsiNode(cloud)
   cloud.sandbox.create(pods, podWith('press', { secret: { secretName: 'plans-of-the-plant' } }))
-  const hub = await startTestHub(t, { upstreams: [cloud] })
   await startUp(kubeletOf(hub))
   return hub
 }

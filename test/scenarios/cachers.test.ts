@@ -136,10 +136,8 @@ void t.test('a WatchList that is cut goes on after its initial events', async (t
 })
 
 void t.test('a WatchList of any age is answered from what is watched already', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
   const kubelet = hub.as('kubelet')
   const first = await informer(kubelet)
   add(cloud, 'b')

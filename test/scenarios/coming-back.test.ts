@@ -10,9 +10,7 @@ import { until } from '../kit/until.ts'
 const isWatch = ({ query }: SeenRequest): boolean => query.get('watch') === 'true'
 
 void t.test('F25: cached watches go on by one upstream watch when the cloud is back', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   await goOffline(cloud, hub)
@@ -131,9 +129,7 @@ void t.test(
 )
 
 void t.test('compacted history leads to a list, with the deletions meanwhile', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a', 'b')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list('/api/v1/pods')
   await goOffline(cloud, hub)

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http'
 import { lastingHeaders, type Answer, type Client } from '../kit/client.ts'
 import { allServices, configMaps, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
-import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { onlineNode, goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import { ScriptedServer } from '../kit/scripted-server.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -135,8 +135,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('only codings that the hub reads are requested for recorded answers', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t)
   const headers = { 'Accept-Encoding': 'br, gzip;q=0.5, zstd' }
   await hub.as('kubelet').send(podsOfNode, { headers })
   await hub.as('prometheus').send(podsOfNode, { headers })

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { pod, pods, podsOfNode } from '../kit/cloud.ts'
 import {
+  onlineNode,
   goOnline,
   goOffline,
   startCloud,
@@ -68,9 +69,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   )
 
   void t.test(`a list in pages counts with its last page only: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'b', 'c', 'd', 'e')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t, 'a', 'b', 'c', 'd', 'e')
     const kubelet = hub.as('kubelet', { encoding })
     await kubelet.list(podsOfNode)
     cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
@@ -93,9 +92,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('a list whose middle page is missing is not kept', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b', 'c', 'd', 'e')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a', 'b', 'c', 'd', 'e')
   const kubelet = hub.as('kubelet')
   await kubelet.list(podsOfNode)
   cloud.sandbox.delete(pods, 'a', 'default', { gracePeriodSeconds: 0 })
@@ -112,9 +109,7 @@ void t.test('a list whose middle page is missing is not kept', async (t) => {
 void t.test(
   'pages of two callers are not mixed, though their continue tokens are equal',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'b', 'c', 'd')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t, 'a', 'b', 'c', 'd')
     const [text, binary] = [hub.as('kubelet'), hub.as('kubelet', { encoding: 'protobuf' })]
     const first = await text.get('/api/v1/pods?limit=2')
     await binary.get('/api/v1/pods?limit=2')

@@ -274,5 +274,4 @@ for (const encoding of encodings) {
       t.strictSame(story.of(patched), story.shown ?? story.original, story.filter)
     }
   })
-
 }

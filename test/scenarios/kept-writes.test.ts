@@ -2,7 +2,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { objectOf } from '../kit/client.ts'
 import { nodeName } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOffline } from '../kit/hub.ts'
 
 const csiNodes = '/apis/storage.k8s.io/v1/csinodes'
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
@@ -32,8 +32,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(
     `F18: an object that a kubelet made, and never read, is there offline: ${encoding}`,
     async (t) => {
-      const cloud = await startCloud(t)
-      const hub = await startTestHub(t, { upstreams: [cloud] })
+      const { cloud, hub } = await onlineNode(t)
       const kubelet = hub.as('kubelet', { encoding })
       const versions = []
       for (const { path, object } of made) {
@@ -54,8 +53,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('a dry-run write is not kept, nor an object that no kubelet needs again', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t)
   const kubelet = hub.as('kubelet')
   const [csiNode] = made
   const tried = await kubelet.send(`${csiNodes}?dryRun=All`, {

@@ -15,11 +15,9 @@ const itsNode = `/api/v1/nodes?fieldSelector=metadata.name%3D${nodeName}`
 const configMap = '/api/v1/namespaces/default/configmaps/of-a-pod'
 
 void t.test('its reads are recorded, and it boots offline', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   cloud.addPods('web')
   cloud.sandbox.create(configMaps, { metadata: { name: 'of-a-pod', namespace: 'default' } })
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
   for (const name of ['kubelite', 'k3s', '']) {
     const kubelet = hub.as(name)
     const reads = [itsNode, podsOfNode, configMap, '/api/v1/services']

@@ -12,8 +12,7 @@ import { dial } from '../kit/wire/wire.ts'
 const aPod = '/api/v1/namespaces/default/pods/a'
 
 void t.test('the hub is alive and ready, online and offline, on every health path', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t)
   const paths = ['/livez', '/healthz', '/readyz', '/v1/healthz', '/v1/readyz']
   const healthy = async (): Promise<void> => {
     for (const path of paths) {
@@ -197,8 +196,7 @@ void t.test('answers are counted by their source', async (t) => {
 })
 
 void t.test('metrics show the version and the connections cut', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { hub } = await onlineNode(t)
   const { node } = process.versions
   t.equal(await hub.metric(`nodehub_build_info{version="${ownVersion()}",node="${node}"}`), 1)
   await hub.logged(`"listener":"ops","address":"127.0.0.1:${hub.hub.opsPort}","msg":"listening"`)
@@ -218,8 +216,7 @@ void t.test('metrics show the version and the connections cut', async (t) => {
 void t.test(
   'counters of an API server and of filters begin at 0, before the first event',
   async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t)
     const { body } = await hub.ops.get('/metrics')
     const lines = body.toString().split('\n')
     for (const series of [
@@ -257,8 +254,7 @@ void t.test('no line of any level shows a token', async (t) => {
 })
 
 void t.test('a state folder that is removed under the hub makes it unready', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { hub } = await onlineNode(t)
   t.equal((await hub.ops.get('/readyz')).status, 200)
   rmSync(hub.config.cachePath, { recursive: true })
   const gone = await hub.ops.get('/readyz')

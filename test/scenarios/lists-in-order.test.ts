@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { pod, pods, podsOfNode } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { onlineNode, goOffline, type CloudServer } from '../kit/hub.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 
 const ofAnyAge = `${podsOfNode}&resourceVersion=0`
@@ -28,9 +28,7 @@ async function listed(client: Client, path: string): Promise<readonly unknown[]>
 }
 
 void t.test('a list of any age that breaks off is answered from its caller’s own', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const token = cloud.sandbox.token('system:serviceaccount:default:reader')
   const reader = hub.as('kube-proxy', { token })
   const { names } = await reader.list(ofAnyAge)
@@ -43,9 +41,7 @@ void t.test('a list of any age that breaks off is answered from its caller’s o
 void t.test(
   'without the cloud a list is what the cloud last gave whole, and a get the newest of its object',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'b')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t, 'a', 'b')
     const before = await listed(hub.as('kubelet'), ofAnyAge)
     change(cloud)
     const shown = await versionOf(hub.as('kubelet'), aPod)

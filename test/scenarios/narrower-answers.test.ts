@@ -1,7 +1,14 @@
 import t from 'tap'
 import { at, objectOf, tableAccept, type Client } from '../kit/client.ts'
 import { allServices, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
-import { goOnline, goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import {
+  onlineNode,
+  goOnline,
+  goOffline,
+  startCloud,
+  startTestHub,
+  type CloudServer,
+} from '../kit/hub.ts'
 
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
 
@@ -72,9 +79,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('Tables and metadata are answered from wider lists as far as they tell', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   fill(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
   for (const accept of [
     tableAccept,
     'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
@@ -95,9 +101,8 @@ const statuses = async (client: Client, paths: readonly string[]): Promise<numbe
   Promise.all(paths.map(async (path) => (await client.get(path)).status))
 
 void t.test('no list that may hold less, or cannot be evaluated, gives an answer', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   fill(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')
   await kubelet.list('/api/v1/namespaces/plant/pods')
   await kubelet.list('/api/v1/pods?labelSelector=app%20in%20(a,b)')
@@ -124,9 +129,8 @@ void t.test('no list that may hold less, or cannot be evaluated, gives an answer
 })
 
 void t.test('the newest wider list answers, and its own record before any', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   fill(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
   const kubelet = hub.as('kubelet')
   const own = '/api/v1/namespaces/plant/pods?labelSelector=x'
   await kubelet.list(own)
@@ -146,9 +150,8 @@ void t.test('the newest wider list answers, and its own record before any', asyn
 void t.test(
   'F13: a list that has become empty in the cloud is empty offline, and one that failed is as it was',
   async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     fill(cloud)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
     const kubelet = hub.as('kubelet')
     const before = await kubelet.list(allServices)
     {
@@ -169,9 +172,8 @@ void t.test(
 void t.test(
   'a watch of a part gets a wider watch’s events as its selector sees them',
   async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     fill(cloud)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
     const kubelet = hub.as('kubelet')
     await kubelet.list('/api/v1/pods')
     await goOffline(cloud, hub)
@@ -212,9 +214,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(
     `F8: a WatchList ends with the right bookmark online and offline: ${encoding}`,
     async (t) => {
-      const cloud = await startCloud(t)
+      const { cloud, hub } = await onlineNode(t)
       fill(cloud)
-      const hub = await startTestHub(t, { upstreams: [cloud] })
       const kubelet = hub.as('kubelet', { encoding })
       const listed = async (path: string) => {
         const watch = await kubelet.watch(path, {

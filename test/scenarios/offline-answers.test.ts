@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, objectOf, tableAccept, type Answer, type Client } from '../kit/client.ts'
 import { pods, podsOfNode } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { onlineNode, goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
 
 const podA = '/api/v1/namespaces/default/pods/a'
 
@@ -39,9 +39,7 @@ const representations: Readonly<Record<string, (hub: TestHub) => Client>> = {
 
 for (const [representation, as] of Object.entries(representations)) {
   void t.test(`the last answer is given again, byte for byte: ${representation}`, async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'b')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t, 'a', 'b')
     const client = as(hub)
     const paths = [podsOfNode, podA, '/apis/node.k8s.io/v1/runtimeclasses', '/api/v1', '/version']
     const online = await Promise.all(paths.map((path) => client.get(path)))
@@ -59,9 +57,7 @@ for (const [representation, as] of Object.entries(representations)) {
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`an answer that was never requested is not made up: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t, 'a')
     await hub.as('kubelet').list(podsOfNode)
     await goOffline(cloud, hub)
     const kubelet = hub.as('kubelet', { encoding })
@@ -85,9 +81,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('an empty list is recorded, and an object missing from a list is 404', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const kubelet = hub.as('kubelet')
   const empty = await kubelet.list('/apis/node.k8s.io/v1/runtimeclasses')
   await kubelet.list('/api/v1/pods')
@@ -126,9 +120,7 @@ void t.test('refusals are never recorded', async (t) => {
 })
 
 void t.test("a 404 without an API server's marks is an answer too", async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const kubelet = hub.as('kubelet')
   await kubelet.list(podsOfNode)
   using _failing = cloud.sandbox.faults.failAsGateway(404, ({ path }) => path === '/api/v1/pods')
@@ -136,9 +128,7 @@ void t.test("a 404 without an API server's marks is an answer too", async (t) =>
 })
 
 void t.test('the versions of lists are those the cloud issued', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
@@ -161,9 +151,7 @@ void t.test('the versions of lists are those the cloud issued', async (t) => {
 })
 
 void t.test('F5: an object that a Table lists no more is 404 as its own Table', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a', 'b')
   const kubectl = hub.as('kubectl', { accept: tableAccept })
   const path = '/api/v1/namespaces/default/pods'
   for (const name of ['a', 'b']) t.equal((await kubectl.get(`${path}/${name}`)).status, 200)
@@ -178,9 +166,7 @@ void t.test('F5: an object that a Table lists no more is 404 as its own Table', 
 })
 
 void t.test('a row of a listed Table is given as a Table of its own', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a', 'b')
   const kubectl = hub.as('kubectl', { accept: tableAccept })
   const path = '/api/v1/namespaces/default/pods'
   const alone = objectOf(await cloud.as('kubectl', { accept: tableAccept }).get(`${path}/a`))
@@ -194,9 +180,7 @@ void t.test('a row of a listed Table is given as a Table of its own', async (t) 
 })
 
 void t.test('a get of a version that has not come is refused', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a', 'b')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list('/api/v1/pods')
   await goOffline(cloud, hub)
@@ -210,9 +194,8 @@ void t.test('a get of a version that has not come is refused', async (t) => {
 })
 
 void t.test('F19: version, discovery and the metadata of CRDs are there offline', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   cloud.sandbox.create(definitions, widgets)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
   const documents = [
     '/version',
     '/api',
@@ -239,9 +222,7 @@ void t.test('F19: version, discovery and the metadata of CRDs are there offline'
 })
 
 void t.test('equivalent selectors are the same, however they are written', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b', 'c')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a', 'b', 'c')
   const inTheCloud = await hub.as('kubelet').list('/api/v1/pods?labelSelector=app%20in%20(b,a)')
   await goOffline(cloud, hub)
   const proxy = hub.as('kube-proxy')
@@ -251,8 +232,7 @@ void t.test('equivalent selectors are the same, however they are written', async
 })
 
 void t.test('an invalid selector is refused offline as it is online', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t)
   const kubelet = hub.as('kubelet')
   const unreadable = [
     'labelSelector=a%20b',
@@ -270,9 +250,7 @@ void t.test('an invalid selector is refused offline as it is online', async (t) 
 })
 
 void t.test('options that make no sense are refused offline as they are online', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const kubelet = hub.as('kubelet')
   await kubelet.list('/api/v1/pods')
   await kubelet.get(podA)
@@ -328,9 +306,7 @@ void t.test('callers with tokens and the node get offline what each was given', 
 })
 
 void t.test('an expired token is refused, whatever it was given', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const claims = (exp: number) => Buffer.from(JSON.stringify({ exp })).toString('base64url')
   const bearer = (exp: number) => hub.as('kubelet', { token: `e30.${claims(exp)}.c2ln` })
   using _lenient = cloud.sandbox.faults.fail(403, ({ path }) => path.startsWith('/api/'))

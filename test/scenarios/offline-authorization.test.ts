@@ -126,8 +126,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 void t.test(
   'made-up tokens, however many the kubelet asks about, do not make it forget a genuine one',
   async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t)
     const kubelet = hub.as('kubelet')
     const token = cloud.sandbox.token('prometheus')
     await hub.online()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { serviceAccounts } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { onlineNode, goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { portOf } from '../kit/wire/listening.ts'
 
@@ -38,10 +38,9 @@ const uidOf = ({ sandbox }: CloudServer, pod: string): string =>
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`the last token is given again while the cloud is gone: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     cloud.addPods('a')
     cloud.sandbox.create(serviceAccounts, { metadata: { name: 'robot', namespace: 'default' } })
-    const hub = await startTestHub(t, { upstreams: [cloud] })
     const kubelet = (): Client => hub.as('kubelet', { encoding })
     const wish = { pod: uidOf(cloud, 'a') }
     await ask(kubelet(), wish)
@@ -107,9 +106,8 @@ void t.test('a token is given only to the caller that requested it', async (t) =
 })
 
 void t.test('a long request passes, and its answer is not kept', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   cloud.sandbox.create(serviceAccounts, { metadata: { name: 'robot', namespace: 'default' } })
-  const hub = await startTestHub(t, { upstreams: [cloud] })
   const wish = { audiences: ['x'.repeat(70_000)] }
   t.equal((await ask(hub.as('kubelet'), wish)).status, 201)
   await goOffline(cloud, hub)

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at } from '../kit/client.ts'
 import { pods, podsOfNode } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOffline } from '../kit/hub.ts'
 
 const withInitialEvents = {
   sendInitialEvents: 'true',
@@ -11,9 +11,7 @@ const withInitialEvents = {
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`watches while the cloud is gone: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'b')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t, 'a', 'b')
     const kubelet = hub.as('kubelet', { encoding })
     const { resourceVersion } = await kubelet.list(podsOfNode)
     await goOffline(cloud, hub)
@@ -108,9 +106,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('a WatchList kept online is a list and a WatchList offline', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a', 'b')
   const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
   const online = await kubelet.watch(podsOfNode, withInitialEvents)
   const initial = await online.take(3)
@@ -127,9 +123,7 @@ void t.test('a WatchList kept online is a list and a WatchList offline', async (
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`an object missing from a WatchList is gone at its end: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'b', 'c')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t, 'a', 'b', 'c')
     const kubelet = hub.as('kubelet', { encoding })
     const first = await kubelet.watch(podsOfNode, withInitialEvents)
     await first.take(4)
@@ -148,9 +142,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('an event is kept for gets and lists, a deletion too', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a', 'b')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list('/api/v1/pods')
   await kubelet.get('/api/v1/namespaces/default/pods/a')
@@ -166,9 +158,7 @@ void t.test('an event is kept for gets and lists, a deletion too', async (t) => 
 void t.test(
   'a watch from beyond what is kept is followed from what is kept, without a gap',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t, 'a')
     const kubelet = hub.as('kubelet')
     await kubelet.list(podsOfNode)
     cloud.addPods('b')

@@ -38,10 +38,9 @@ const strategic = { 'Content-Type': 'application/strategic-merge-patch+json' }
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`writes of a kubelet while the cloud is gone: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     cloud.addPods('a')
     cloud.sandbox.create(csiNodes, { metadata: { name: nodeName }, spec: { drivers: [] } })
-    const hub = await startTestHub(t, { upstreams: [cloud] })
     const kubelet = hub.as('kubelet', { encoding })
     await kubelet.send(leases, { method: 'POST', body: lease() })
     const kept = await kubelet.get(`${leases}/${nodeName}`)
@@ -155,8 +154,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(
     `an object that the cloud has never shown is not confirmed: ${encoding}`,
     async (t) => {
-      const cloud = await startCloud(t)
-      const hub = await startTestHub(t, { upstreams: [cloud] })
+      const { cloud, hub } = await onlineNode(t)
       const kubelet = hub.as('kubelet', { encoding })
       // Requested and not found: a kubelet that gets this offline ends itself.
       t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 404)
@@ -175,8 +173,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('a kubelet never gets 404 for its CSINode or lease', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t)
   const kubelet = hub.as('kubelet')
   // A client with the node's credentials has listed them, and there were none.
   t.strictSame((await kubelet.list(csiPath)).names, [])
@@ -204,8 +201,7 @@ void t.test('writes of callers other than the node are refused', async (t) => {
 })
 
 void t.test('a body larger than an API server takes is refused', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t)
   await goOffline(cloud, hub)
   const message = 'x'.repeat(4 * 1024 * 1024)
   const body = { ...event, message }

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../src/api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../src/api/kube/json-at.ts'
 import { objectOf, tableAccept, warningOf, type Answer, type Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { onlineNode, goOnline, goOffline, type CloudServer, type TestHub } from '../kit/hub.ts'
 
 const skip = process.getuid?.() === 0 ? false : 'only root is shown the records of components'
 
@@ -31,10 +31,7 @@ interface Site {
 }
 
 async function startOnline(t: Test): Promise<Site> {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t, 'a')
   await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
   return { cloud, hub, kubectl: hub.as('kubectl') }
 }
@@ -100,8 +97,7 @@ void t.test('no component is shown an event that was written offline', { skip },
 void t.test('online only the Events of the cloud are shown', { skip }, async (t) => {
   const { cloud, hub, kubectl } = await startCut(t)
   await write(hub.as('kubelet'), event('a.1', 'a'))
-  await cloud.plug()
-  await hub.online()
+  await goOnline(cloud, hub)
   t.strictSame(namesIn(await kubectl.get(events)), [])
 })
 

@@ -1,3 +1,4 @@
+import { goOnline } from '../kit/hub.ts'
 import { connect } from 'node:tls'
 import { once } from 'node:events'
 import t from 'tap'
@@ -65,8 +66,7 @@ void t.test(
     t.equal(answer.statusCode, 200)
     const lines = answer[Symbol.asyncIterator]()
     t.equal(String((await lines.next()).value), 'first\n')
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     t.equal((await kubectl.get(podA)).status, 401, 'nothing else is begun with it')
     write('second\n')
     t.equal(String((await lines.next()).value), 'second\n')

@@ -13,7 +13,14 @@ import {
   secrets,
   serviceAccounts,
 } from '../kit/cloud.ts'
-import { rootFolder, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
+import {
+  onlineNode,
+  goOnline,
+  rootFolder,
+  goOffline,
+  startCloud,
+  startTestHub,
+} from '../kit/hub.ts'
 import { requestAs } from '../kit/other-user.ts'
 
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
@@ -71,9 +78,7 @@ void t.test(
 )
 
 void t.test('only root is shown the records of others', { skip }, async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
   await goOffline(cloud, hub)
   t.equal((await hub.as('kubectl').get(allPods)).status, 200)
@@ -90,9 +95,7 @@ void t.test('only root is shown the records of others', { skip }, async (t) => {
 })
 
 void t.test('a pod that root has read by name is shown beside the others', { skip }, async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a', 'b')
   await hub.as('kubelet', { encoding: 'protobuf' }).list(podsOfNode)
   t.equal((await hub.as('kubectl').get(`${podsOfDefault}/a`)).status, 200)
   await goOffline(cloud, hub)
@@ -174,9 +177,7 @@ for (const [form, accept] of [
 }
 
 void t.test('an empty list is shown only where the cloud has shown one', { skip }, async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
   await kubelet.list(podsOfNode)
   await kubelet.list(allServices)
@@ -299,15 +300,13 @@ void t.test(
     const hub = await startTestHub(t, { upstreams: [cloud] })
     await hub.as('kubelet').list(`/apis/${group}/v1/pumps`)
     const kubectl = hub.as('kubectl', { accept: tableAccept })
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const plain = await kubectl.get(`/apis/${group}/v1/pumps`)
     t.strictSame(
       cellsOf(plain).map((cells) => listAt(cells)[0]),
       ['p'],
     )
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     await hub.as('kubelet').list(definitions)
     await goOffline(cloud, hub)
     t.strictSame(cellsOf(await kubectl.get(`/apis/${group}/v1/pumps`)), [['p', 7, 'True']])
@@ -315,8 +314,7 @@ void t.test(
 )
 
 void t.test('a status that the kubelet writes offline is shown', { skip }, async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t)
   const kubelet = hub.as('kubelet', { encoding: 'protobuf' })
   await kubelet.list('/api/v1/nodes')
   await goOffline(cloud, hub)

@@ -1,7 +1,14 @@
 import t from 'tap'
 import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import {
+  onlineNode,
+  goOnline,
+  goOffline,
+  startCloud,
+  startTestHub,
+  type TestHub,
+} from '../kit/hub.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 
@@ -28,10 +35,8 @@ const accounts = (cloud: CloudServer, hub: TestHub, ...names: readonly string[])
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`one upstream watch serves all callers of a collection: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
     const clients = [
       hub.as('kube-proxy', { encoding }),
       ...accounts(cloud, hub, 'coredns', 'operator').map((client) =>
@@ -54,9 +59,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('no event is lost or repeated, however the upstream watch is cut', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { cloud, hub } = await onlineNode(t)
   const [coredns] = accounts(cloud, hub, 'coredns')
   if (!coredns) throw new Error('nobody')
   const watches = [await informer(hub.as('kube-proxy')), await informer(coredns)]
@@ -66,10 +69,8 @@ void t.test('no event is lost or repeated, however the upstream watch is cut', a
       using _reset = cloud.sandbox.faults.reset()
     },
     async () => {
-      await cloud.unplug()
-      await hub.offline()
-      await cloud.plug()
-      await hub.online()
+      await goOffline(cloud, hub)
+      await goOnline(cloud, hub)
     },
   ]
   const names: string[] = []
@@ -109,8 +110,7 @@ void t.test('a caller that may not read all is answered by the API server alone'
   t.equal((await guest.watch(allServices, { resourceVersion: version })).status, 403)
   const own = await guest.list('/api/v1/namespaces/default/services?resourceVersion=0')
   t.strictSame(own.names, ['default/a'])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await guest.get(`${allServices}?resourceVersion=0`)).status, 503)
   t.equal((await guest.get('/api/v1/namespaces/kube-system/services/hidden')).status, 503)
 })
@@ -141,10 +141,8 @@ void t.test(
 void t.test(
   'a caller that was allowed to read all gets it offline, after a restart as well',
   async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
     const token = cloud.sandbox.token('operator')
     const operator = (): Client => hub.as('operator', { token })
     const [proxied, own] = [await informer(hub.as('kube-proxy')), await informer(operator())]
@@ -152,8 +150,7 @@ void t.test(
     cloud.sandbox.delete(services, 'a', 'default')
     for (const watch of [proxied, own]) await watch.take(2)
     const { version } = cloud.sandbox
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     for (const restarts of [false, true]) {
       if (restarts) {
         await hub.restart()
@@ -187,8 +184,7 @@ void t.test(
       t.equal((await stranger.get(allServices)).status, 401)
     }
     const watch = await operator().watch(allServices, { resourceVersion: version })
-    await cloud.plug()
-    await hub.online()
+    await goOnline(cloud, hub)
     add(cloud, 'c')
     t.strictSame(await told(watch, 1), ['ADDED default/c'], 'and its watch outlasts the outage')
   },
@@ -196,11 +192,9 @@ void t.test(
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`a consistent WatchList is one of the API server: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     add(cloud, 'a')
     add(cloud, 'b')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
     await informer(hub.as('coredns', { encoding }))
     // Later than all that the hub has observed.
     cloud.addPods('unrelated')
@@ -222,10 +216,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('a caller that impersonates another is answered by the API server', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
   await informer(hub.as('coredns'))
   const [admin] = accounts(cloud, hub, 'admin')
   if (!admin) throw new Error('nobody')
@@ -238,28 +230,23 @@ void t.test('a caller that impersonates another is answered by the API server', 
 void t.test(
   'F5: an object answered with 404 is not shown offline, though the watch missed its deletion',
   async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     add(cloud, 'b')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
     const kubeProxy = hub.as('kube-proxy')
     await informer(kubeProxy)
     using _silent = cloud.sandbox.faults.freeze(isWatch)
     cloud.sandbox.delete(services, 'b', 'default')
     const path = '/api/v1/namespaces/default/services/b'
     t.equal((await kubeProxy.get(path)).status, 404)
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     t.not((await kubeProxy.get(path)).status, 200)
   },
 )
 
 void t.test('the hub refuses the requests that an API server refuses', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   add(cloud, 'a')
   cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
   const [operator] = accounts(cloud, hub, 'operator')
   if (!operator) throw new Error('nobody')
   await operator.get('/version')
@@ -295,16 +282,13 @@ void t.test('the hub refuses the requests that an API server refuses', async (t)
     said.map(() => ({ status: /4../ })),
   )
   t.strictSame(await heard(), said)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.strictSame(await heard(), said, 'offline')
 })
 
 void t.test('one copy takes no client back behind its own answers', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
   const kubeProxy = hub.as('kube-proxy')
   for (const client of [kubeProxy, hub.as('coredns')]) await informer(client)
   using _silent = cloud.sandbox.faults.freeze(isWatch)
@@ -324,8 +308,7 @@ void t.test('one copy takes no client back behind its own answers', async (t) =>
   const added = both.map((name) => `ADDED ${name}`)
   t.strictSame((await kubeProxy.list(`${allServices}?resourceVersion=0`)).names, both)
   t.strictSame(await state(), added)
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.strictSame((await kubeProxy.list(`${allServices}?resourceVersion=0`)).names, both)
   t.strictSame(await state(), added)
   t.equal(await versionOfA(), newest)
@@ -355,8 +338,7 @@ void t.test('one copy takes no client back behind a selection that an object lef
   using _silent = cloud.sandbox.faults.freeze(isWatch)
   label('y')
   t.strictSame(await selected(), [])
-  await cloud.unplug()
-  await hub.offline()
+  await goOffline(cloud, hub)
   t.equal((await kubeProxy.get('/api/v1/namespaces/default/services/a')).status, 503)
 })
 
@@ -372,10 +354,8 @@ for (const { what, component = 'kube-proxy', skip = false } of [
   },
 ]) {
   void t.test(`offline the newest state is shown: ${what}`, { skip }, async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
     const ofA = '/api/v1/namespaces/default/services/a'
     const reader = hub.as(component)
     t.equal((await reader.get(ofA)).status, 200)
@@ -387,8 +367,7 @@ for (const { what, component = 'kube-proxy', skip = false } of [
     t.match(await watch?.next(), { type: 'MODIFIED' })
     cloud.sandbox.create(configMaps, { metadata: { name: 'later', namespace: 'default' } })
     t.strictSame((await reader.list(`${allServices}?${ofApp}`)).names, [])
-    await cloud.unplug()
-    await hub.offline()
+    await goOffline(cloud, hub)
     const answer = await reader.get(ofA)
     t.equal(at(objectOf(answer), 'metadata', 'resourceVersion'), version)
   })
@@ -409,12 +388,10 @@ void t.test(
     const one = '/api/v1/namespaces/default/services/a'
     for (const client of [robot, others]) await client().get('/version')
     const offline = async (): Promise<number[]> => {
-      await cloud.unplug()
-      await hub.offline()
+      await goOffline(cloud, hub)
       const of = (client: Client) => [client.get(allServices), client.get(one)]
       const answers = await Promise.all([...of(robot()), ...of(others())])
-      await cloud.plug()
-      await hub.online()
+      await goOnline(cloud, hub)
       return answers.map(({ status }) => status)
     }
     await robot().list(allServices)
@@ -437,10 +414,8 @@ void t.test(
 void t.test(
   'a watch that another’s upstream watch serves is allowed by the API server',
   async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
     const [other] = accounts(cloud, hub, 'other')
     if (!other) throw new Error('nobody')
     await informer(hub.as('kube-proxy'))

@@ -35,7 +35,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const other = hub.as('kubelet', { encoding })
     t.strictSame((await other.list(allServices)).names, ['default/a', 'default/b'])
   })
-
 }
 
 void t.test('a bad new version is refused and reported, and the last good one stays', async (t) => {

@@ -6,6 +6,7 @@ import { pods, podsOfNode, secrets } from '../kit/cloud.ts'
 import type { Client } from '../kit/client.ts'
 import { freePort } from '../kit/free-port.ts'
 import {
+  onlineNode,
   goOnline,
   startChildHub,
   startCloud,
@@ -44,9 +45,8 @@ function* filesIn(folder: string): Generator<string> {
 }
 
 void t.test('a hub that is stopped and started offline says what it said', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   fill(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
   const both = { accept: 'application/vnd.kubernetes.protobuf,application/json' }
   const before = await read(hub.as('kubelet', both))
   const inJson = await read(hub.as('kubelet'))

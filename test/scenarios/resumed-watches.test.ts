@@ -216,9 +216,7 @@ void t.test('F5: a client that saw a deletion finds it done, another one lists',
 void t.test(
   'F9: offline a watch lasts for its timeoutSeconds, and ends with a bookmark',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'b')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { cloud, hub } = await onlineNode(t, 'a', 'b')
     const { from, events } = await history(cloud, hub.as('kubelet'))
     await goOffline(cloud, hub)
     const watch = await hub.as('kubelet').watch(podsOfNode, {

@@ -1,14 +1,12 @@
 import t from 'tap'
 import { podsOfNode } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOffline } from '../kit/hub.ts'
 
 const podsAge = 'nodehub_cache_age_seconds{resource="pods"}'
 const podA = '/api/v1/namespaces/default/pods/a'
 
 void t.test('an answer of the cache says since when the cloud has not confirmed it', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const [kubelet, kubectl] = [hub.as('kubelet'), hub.as('kubectl')]
   const paths = [podsOfNode, podA, '/api/v1']
   const before = Date.now()
@@ -38,9 +36,7 @@ void t.test('an answer of the cache says since when the cloud has not confirmed 
 })
 
 void t.test('metrics show since when the hub is offline, and how old its cache is', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
+  const { cloud, hub } = await onlineNode(t, 'a')
   const before = Date.now()
   await hub.as('kubelet').list('/api/v1/services')
   await hub.as('kubelet').list(podsOfNode)

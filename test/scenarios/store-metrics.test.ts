@@ -46,8 +46,7 @@ void t.test('a lease that is renewed all the time costs the disk nothing', async
 void t.test(
   'a log that cannot be used is set aside, and reported until the next start',
   async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
+    const { hub } = await onlineNode(t)
     await hub.stop()
     for (const file of logFilesIn(hub.config.cachePath)) rmSync(file)
     writeFileSync(join(hub.config.cachePath, '0000000001.log'), 'no log'.repeat(1000))

@@ -2,7 +2,7 @@ import t from 'tap'
 import { once } from 'node:events'
 import { howItEnds, lastingHeaders, type Answer, type RequestOptions } from '../kit/client.ts'
 import { configMaps, nodeName, pod } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { onlineNode, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
 
 function seed(cloud: CloudServer): void {
   cloud.addPods('a', 'b', 'c')
@@ -133,9 +133,8 @@ void t.test('a write is made once, and answered as without the hub', async (t) =
 })
 
 void t.test('a log is followed line by line, until the client leaves', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   seed(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
   const asked = cloud.sandbox.nextRequest(({ path }) => path.endsWith('/log'))
   const log = await hub.as('kubectl').open(`${pods}/a/log?follow=true`)
   for (const line of ['one\n', 'two\n']) {

@@ -9,7 +9,7 @@ import {
   type Watching,
 } from '../kit/client.ts'
 import { configMaps, type CloudServer } from '../kit/cloud.ts'
-import { onlineNode, goOnline, goOffline, startCloud, startTestHub } from '../kit/hub.ts'
+import { onlineNode, goOnline, goOffline } from '../kit/hub.ts'
 
 const path = '/api/v1/namespaces/default/configmaps'
 
@@ -57,10 +57,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 
   void t.test(`a watch of metadata goes on after a cut: ${encoding}`, async (t) => {
-    const cloud = await startCloud(t)
+    const { cloud, hub } = await onlineNode(t)
     add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
     const watches = [await informer(hub, encoding), await informer(hub, encoding)]
     add(cloud, 'b')
     for (const watch of watches) t.strictSame(await changes(watch, 1), ['ADDED default/b'])
@@ -80,10 +78,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
 }
 
 void t.test('whole objects are not given in place of metadata', async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   add(cloud, 'a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
   const { resourceVersion } = await hub.as('kubelet').list(path)
   await hub.as('kubelet').watch(path, { resourceVersion })
   const { watch: accept } = metadataAccepts('json')
