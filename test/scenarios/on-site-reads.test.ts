@@ -9,6 +9,8 @@ import {
   allServices,
   configMaps,
   nodeName,
+  pod,
+  pods,
   podsOfNode,
   secrets,
   serviceAccounts,
