@@ -1,9 +1,9 @@
+import t from 'tap'
 /**
  * Bodies in chunks of one byte: Node makes a buffer of some 300 bytes for each, and counts one
  * byte. Waiting bodies of callers with invented tokens, and one body of a review without a
  * certificate, held hundreds of MiB.
  */
-import t, { type Test } from 'tap'
 import { nodeIdentity } from '../../src/api/request/identity.ts'
 import type { Incoming } from '../../src/http/exchange/exchange.ts'
 import { limits } from '../../src/http/server/limits.ts'
@@ -11,7 +11,7 @@ import { wholeRequestBody } from '../../src/http/exchange/request-body.ts'
 import { heldBytes } from '../kit/held-bytes.ts'
 import { startFlooded } from '../kit/flooding.ts'
 import { frame, get as getOver2, postFields } from '../kit/http2-frames.ts'
-import { provenAs, wholeReply, startListener, textOf } from '../kit/listener.ts'
+import { provenAs, wholeReply, startListener } from '../kit/listener.ts'
 import { until } from '../kit/until.ts'
 import type { Wire } from '../kit/wire/wire.ts'
 
@@ -75,28 +75,4 @@ void t.test('bodies that are read whole hold little more than their bytes', asyn
   const sent = Buffer.concat([Buffer.from(head), chunks(100_000)])
   const held = await heldBy(dial, { sent, arrived: () => parts, bytes: 100_000 })
   t.ok(held < 16 * mebi, `${held} bytes`)
-})
-
-/** A body in parts of these sizes, as its reader gets it. */
-async function passed(t: Test, sizes: readonly number[]): Promise<void> {
-  const { dial } = await startListener(
-    t,
-    provenAs(async (incoming) => wholeReply(await textOf(incoming))),
-  )
-  const parts = sizes.map((size, i) => String.fromCodePoint(97 + (i % 26)).repeat(size))
-  const wire = await dial()
-  wire.write(head)
-  wire.write(parts.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join(''))
-  const { body } = await wire.write('0\r\n\r\n').answer()
-  t.equal(body, parts.join(''))
-}
-
-void t.test('parts of any size arrive whole and in order', async (t) => {
-  await passed(t, [1])
-  await passed(t, [1, 2, 3, 2_000, 5, 1_023, 1_024, 1_025, 1])
-  await passed(
-    t,
-    Array.from({ length: 10_000 }, (_, i) => 1 + (i % 7)),
-  )
-  await passed(t, [...Array.from({ length: 9 }, () => 1_000), 70_000, 1])
 })

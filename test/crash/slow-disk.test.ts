@@ -1,15 +1,7 @@
 import t, { type Test as Tap } from 'tap'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { at, objectOf } from '../kit/client.ts'
-import {
-  allServices,
-  pods,
-  podsOfNode,
-  serviceAccounts,
-  startCloud,
-  type CloudServer,
-} from '../kit/cloud.ts'
+import { pods, podsOfNode, serviceAccounts, startCloud, type CloudServer } from '../kit/cloud.ts'
 import { ChildHub } from '../kit/hub-child.ts'
 import { rootFolder } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
@@ -81,49 +73,6 @@ else {
     t.notOk(came, 'and the deletion waits for it')
     under.holdSyncs(false)
     t.equal((await event)?.type, 'DELETED')
-  })
-
-  void t.test(
-    'the thread that answers requests writes nothing and waits for no disk',
-    async (t) => {
-      const { cloud, hub, under } = await startSlow(t, library)
-      under.delaySyncs(1)
-      const kubelet = hub.as('kubelet')
-      await kubelet.list(podsOfNode)
-      const [byMain, syncs] = [under.count('byMain'), under.count('syncsEnded')]
-      for (let i = 0; i < 5; i++) {
-        const { resourceVersion } = await kubelet.list(podsOfNode)
-        const watch = await kubelet.watch(podsOfNode, { resourceVersion })
-        cloud.addPods(`new-${i}`)
-        t.equal((await watch.next())?.type, 'ADDED')
-        cloud.sandbox.delete(pods, `new-${i}`, 'default', { gracePeriodSeconds: 0 })
-        t.equal((await watch.next())?.type, 'DELETED')
-        watch.hangUp()
-        await kubelet.get('/api/v1/namespaces/default/pods/b')
-      }
-      t.ok(under.count('syncsEnded') >= syncs + 5)
-      t.equal(under.count('byMain'), byMain)
-    },
-  )
-
-  void t.test('credential files are written by other threads', async (t) => {
-    const { cloud, hub, under } = await startSlow(t, library)
-    const token = await signedToken(cloud, 'reader')
-    under.delaySyncs(1)
-    const byMain = under.count('byMain')
-    const reader = hub.as('coredns', { token })
-    const kept = ['proofs.json', 'service-account-keys.json'].map((name) =>
-      join(hub.rootDir, 'state', name),
-    )
-    const { resourceVersion } = await reader.list(allServices)
-    await until('the files to be written', async () => {
-      const watch = await reader.watch(allServices, { resourceVersion })
-      t.equal(watch.status, 200)
-      watch.hangUp()
-      return kept.every((file) => existsSync(file))
-    })
-    t.equal(under.count('byMain'), byMain)
-    await hub.crash()
   })
 
   void t.test('a request with a new token is answered while the disk syncs', async (t) => {

@@ -68,7 +68,10 @@ function mayRead({ user, resource, path }: Attributes): boolean {
   return user.name === `system:node:${nodeName}` && resource !== 'configmaps'
 }
 
-async function startAll(t: Tap, ...flags: string[]): Promise<{ cloud: CloudServer; hub: TestHub }> {
+async function startAll(
+  t: Test,
+  ...flags: string[]
+): Promise<{ cloud: CloudServer; hub: TestHub }> {
   const cloud = await startCloud(t, { tls: true, authorizer: mayRead })
   const namespace = 'default'
   cloud.sandbox.create(secrets, {
@@ -88,11 +91,6 @@ async function startAll(t: Tap, ...flags: string[]): Promise<{ cloud: CloudServe
   })
   await hub.online()
   return { cloud, hub }
-}
-
-interface Tap {
-  teardown(act: () => unknown): void
-  testdir(): string
 }
 
 /** Where a caller calls, and whose process it is. */
@@ -272,10 +270,6 @@ const offlineRows = ({ rotated, neverSeen }: Tokens): readonly Row[] => [
 const keysKnown = (hub: TestHub): Promise<void> =>
   hub.logged('the keys of service accounts are known')
 
-async function unplug(cloud: CloudServer, hub: TestHub): Promise<void> {
-  await goOffline(cloud, hub)
-}
-
 void t.test(
   'F26: each caller is given what is its own, on a standard node',
   { skip },
@@ -285,7 +279,7 @@ void t.test(
     const rows = servedRows(tokens)
     await check(t, hub, rows, 'online')
     await keysKnown(hub)
-    await unplug(cloud, hub)
+    await goOffline(cloud, hub)
     await check(t, hub, [...rows, ...offlineRows(tokens)], 'offline')
     await hub.restart()
     await hub.offline()
@@ -312,7 +306,7 @@ void t.test(
     ])
     await check(t, hub, rows, 'online')
     await keysKnown(hub)
-    await unplug(cloud, hub)
+    await goOffline(cloud, hub)
     await check(t, hub, rows, 'offline')
   },
 )
@@ -324,7 +318,7 @@ void t.test(
     const { cloud, hub } = await startAll(t, '--host-network-node', '--plain-proxy')
     const rows = servedRows(await issued(cloud))
     await check(t, hub, rows, 'online')
-    await unplug(cloud, hub)
+    await goOffline(cloud, hub)
     await check(t, hub, rows, 'offline')
   },
 )
@@ -344,7 +338,7 @@ void t.test(
     }
     const ask = () => cellsOf(hub, [{ headers: says }])
     t.match(await ask(), { TLS: ['401 401'], 'plain as another': ['401 401'] })
-    await unplug(cloud, hub)
+    await goOffline(cloud, hub)
     t.match(await ask(), { TLS: ['401 401'], 'plain as another': ['401 401'] })
   },
 )

@@ -2,9 +2,7 @@ import t, { type Test } from 'tap'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent as PlainAgent, request as plainly } from 'node:http'
 import { connect } from 'node:http2'
-import { Agent as TlsAgent, request as securely } from 'node:https'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -227,63 +225,4 @@ void t.test('an HTTP/2 session gets GOAWAY, and its watches end and come back', 
   const [event] = (await once(stream, 'data')) as [Buffer]
   t.match(JSON.parse(String(event)), { type: 'ADDED', object: { metadata: { name: 'b' } } })
   await restarted
-})
-
-/**
- * Gets an object over and over on connections that are kept, and as Go's transport does: a
- * connection that turns out to be closed, when it is used again, is no failure but the next one's
- * turn (net/http transport.go, shouldRetryRequest). Resolves to what else happened.
- */
-function askingOnKept(ask: () => ReturnType<typeof plainly>): {
-  /** Resolves when there is a connection to keep. */
-  begun(): Promise<unknown>
-  enough(): Promise<readonly unknown[]>
-} {
-  let over = false
-  const outcomes: unknown[] = []
-  const once = (): Promise<unknown> =>
-    new Promise((resolve) => {
-      const request = ask()
-      request.on('response', (answer) =>
-        answer.resume().on('close', () => resolve(answer.complete ? answer.statusCode : 'broken')),
-      )
-      request.on('error', (error) => resolve(request.reusedSocket ? undefined : error))
-      request.end()
-    })
-  const done = (async () => {
-    while (!over) {
-      outcomes.push((await once()) ?? (await once()))
-      await pause(oftenMs)
-    }
-    return outcomes
-  })()
-  return {
-    begun: () => until('a first answer', () => outcomes.length > 0),
-    enough: () => {
-      over = true
-      return done
-    },
-  }
-}
-
-void t.test('kept-alive connections are served to their end, with TLS and without', async (t) => {
-  const cloud = await startCloud(t, { tls: true })
-  cloud.addPods('a')
-  const hub = await startHeldHub(t, cloud)
-  const kept = new PlainAgent({ keepAlive: true })
-  const keptSecurely = new TlsAgent({ keepAlive: true, ...node(cloud, hub) })
-  t.teardown(() => [kept, keptSecurely].forEach((agent) => agent.destroy()))
-  const asked = [
-    askingOnKept(() => plainly(`http://127.0.0.1:${hub.proxyPort}${aPod}`, { agent: kept })),
-    askingOnKept(() =>
-      securely(`https://127.0.0.1:${hub.securePort}${aPod}`, { agent: keptSecurely }),
-    ),
-  ]
-  await Promise.all(asked.map((each) => each.begun()))
-  await hub.restart()
-  for (const each of asked) {
-    const outcomes = await each.enough()
-    t.ok(outcomes.length > 1, 'before and after')
-    t.strictSame([...new Set(outcomes)], [200])
-  }
 })

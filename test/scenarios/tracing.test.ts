@@ -1,6 +1,5 @@
 import t, { type Test } from 'tap'
 import { podsOfNode, startCloud } from '../kit/cloud.ts'
-import { freePort } from '../kit/free-port.ts'
 import { goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 import { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from '../kit/otlp-receiver.ts'
@@ -200,22 +199,6 @@ void t.test('no token and no query is exported', async (t) => {
   t.match(exported, aPod)
   t.notMatch(exported, token)
   t.notMatch(exported, 'a-value-of-the-query')
-})
-
-void t.test('without a collector requests are answered as ever, and a stop ends', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const nowhere = `http://127.0.0.1:${await freePort()}`
-  const hub = await startTestHub(t, {
-    upstreams: [cloud],
-    flags: [`--tracing-endpoint=${nowhere}`, '--tracing-sampling-rate-per-million=1000000'],
-  })
-  await hub.online()
-  t.equal((await hub.as('kubelet').get(aPod)).status, 200)
-  const isError = (line: string): boolean => /"level":"(?:error|fatal)"/.test(line)
-  const { lines } = hub
-  await hub.stop()
-  t.strictSame(lines.filter(isError), [])
 })
 
 void t.test('a collector that refuses spans is logged once', async (t) => {

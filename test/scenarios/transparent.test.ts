@@ -1,19 +1,10 @@
 import t from 'tap'
 import { once } from 'node:events'
 import { howItEnds, lastingHeaders, type Answer, type RequestOptions } from '../kit/client.ts'
-import { configMaps, nodeName, pod } from '../kit/cloud.ts'
-import { onlineNode, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
-
-function seed(cloud: CloudServer): void {
-  cloud.addPods('a', 'b', 'c')
-  cloud.sandbox.create(configMaps, {
-    metadata: { name: 'settings', namespace: 'default' },
-    data: { a: '1' },
-  })
-}
+import { nodeName, pod } from '../kit/cloud.ts'
+import { onlineNode, startCloud, startTestHub } from '../kit/hub.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
-const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases'
 
 const sameAnswer = (answer: Answer) => ({
   status: answer.status,
@@ -22,89 +13,32 @@ const sameAnswer = (answer: Answer) => ({
   trailers: answer.trailers,
 })
 
-const json = { 'Content-Type': 'application/json' }
-const patch = (type: string): Record<string, string> => ({
-  'Content-Type': `application/${type}-patch+json`,
+const posting = (body: object): RequestOptions => ({
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(body),
 })
 
-/** Writes, in an order in which each has something to act on. */
+/** Writes, in an order in which each has something to act on; test/differential has all kinds. */
 const writes: readonly (readonly [method: string, path: string, asked?: RequestOptions])[] = [
-  ['POST', pods, { headers: json, body: JSON.stringify(pod('new')) }],
-  ['POST', pods, { headers: json, body: JSON.stringify(pod('new')) }],
-  ['POST', `${pods}?dryRun=All`, { headers: json, body: JSON.stringify(pod('dry')) }],
-  ['POST', pods, { headers: json, body: '{' }],
-  ['POST', pods, { headers: { 'Content-Type': 'text/plain' }, body: 'x' }],
-  ['POST', pods, { headers: json, body: JSON.stringify({ metadata: { name: 'No Name' } }) }],
-  [
-    'PATCH',
-    `${pods}/new`,
-    { headers: patch('merge'), body: JSON.stringify({ metadata: { labels: { a: 'b' } } }) },
-  ],
-  [
-    'PATCH',
-    `${pods}/new`,
-    {
-      headers: patch('json'),
-      body: JSON.stringify([{ op: 'test', path: '/metadata/name', value: 'other' }]),
-    },
-  ],
-  [
-    'PATCH',
-    `${pods}/new/status`,
-    {
-      headers: patch('strategic-merge'),
-      body: JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } }),
-    },
-  ],
+  ['POST', pods, posting(pod('new'))],
+  ['POST', pods, posting(pod('new'))],
   [
     'PATCH',
     `/api/v1/nodes/${nodeName}/status`,
     {
-      headers: patch('strategic-merge'),
+      headers: { 'Content-Type': 'application/strategic-merge-patch+json' },
       body: JSON.stringify({ status: { conditions: [{ type: 'Ready', status: 'True' }] } }),
     },
   ],
   [
-    'PUT',
-    '/api/v1/namespaces/default/configmaps/settings',
-    {
-      headers: json,
-      body: JSON.stringify({
-        metadata: { name: 'settings', namespace: 'default', resourceVersion: '1' },
-      }),
-    },
-  ],
-  [
     'POST',
-    lease,
-    {
-      headers: json,
-      body: JSON.stringify({
-        metadata: { name: nodeName, namespace: 'kube-node-lease' },
-        spec: { holderIdentity: nodeName, leaseDurationSeconds: 40 },
-      }),
-    },
+    '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases',
+    posting({
+      metadata: { name: nodeName, namespace: 'kube-node-lease' },
+      spec: { holderIdentity: nodeName, leaseDurationSeconds: 40 },
+    }),
   ],
-  [
-    'POST',
-    '/api/v1/namespaces/default/events',
-    {
-      headers: json,
-      body: JSON.stringify({
-        metadata: { name: 'e.1', namespace: 'default' },
-        involvedObject: { kind: 'Pod', namespace: 'default', name: 'a' },
-        reason: 'Started',
-        type: 'Normal',
-      }),
-    },
-  ],
-  [
-    'POST',
-    `${pods}/new/eviction`,
-    { headers: json, body: JSON.stringify({ metadata: { name: 'new', namespace: 'default' } }) },
-  ],
-  ['DELETE', `${pods}/a?gracePeriodSeconds=0`, { headers: json, body: '{}' }],
-  ['DELETE', `${pods}/nowhere`],
+  ['POST', `${pods}/new/eviction`, posting({ metadata: { name: 'new', namespace: 'default' } })],
   ['DELETE', `${pods}?labelSelector=app%3Db`],
 ]
 
@@ -120,8 +54,7 @@ const masked = ({ status, headers, body, trailers }: ReturnType<typeof sameAnswe
 
 void t.test('a write is made once, and answered as without the hub', async (t) => {
   const [cloud, twin] = [await startCloud(t), await startCloud(t)]
-  seed(cloud)
-  seed(twin)
+  for (const each of [cloud, twin]) each.addPods('a', 'b', 'c')
   const hub = await startTestHub(t, { upstreams: [cloud] })
   for (const [method, path, asked] of writes) {
     const direct = await twin.as('kubelet').send(path, { ...asked, method })
@@ -133,8 +66,7 @@ void t.test('a write is made once, and answered as without the hub', async (t) =
 })
 
 void t.test('a log is followed line by line, until the client leaves', async (t) => {
-  const { cloud, hub } = await onlineNode(t)
-  seed(cloud)
+  const { cloud, hub } = await onlineNode(t, 'a')
   const asked = cloud.sandbox.nextRequest(({ path }) => path.endsWith('/log'))
   const log = await hub.as('kubectl').open(`${pods}/a/log?follow=true`)
   for (const line of ['one\n', 'two\n']) {
