@@ -8,7 +8,7 @@ import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { nodeName, startCloud } from '../kit/cloud.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, startTestHub } from '../kit/hub.ts'
 
 const own = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
@@ -45,11 +45,10 @@ for (const rule of ['root', 'node', 'none'] as const) {
     { skip },
     async (t) => {
       const cloud = await startCloud(t, { tls: true })
-      const hub = await startTestHub(t, {
+      const hub = await startOnlineHub(t, {
         upstreams: [cloud],
         flags: [...everywhere, `--anonymous-loopback=${rule}`],
       })
-      await hub.online()
       const { proxyPort, proxySecurePort, opsPort } = hub.hub
       const heard = (): number =>
         cloud.sandbox.requests.filter(({ url }) => url.includes(path)).length

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import type { Client } from '../kit/client.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import { startOnlineHub, startCloud, type CloudServer, type TestHub } from '../kit/hub.ts'
 import { dial, type Teardown } from '../kit/wire/wire.ts'
 
 const configMaps = '/api/v1/namespaces/default/configmaps'
@@ -96,8 +96,7 @@ async function start(t: Teardown, options: { flags?: string[]; config?: object }
       spec: { holderIdentity: nodeName, leaseDurationSeconds: 40 },
     },
   )
-  const hub = await startTestHub(t, { upstreams: [cloud], ...options })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], ...options })
   const workload = hub.as('coredns', { token: cloud.sandbox.token('coredns') })
   await workload.get(configMaps)
   return { cloud, hub, workload, kubelet: hub.as('kubelet') }

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { documentResource } from '../../src/hub/store/named-object.ts'
 import type { Client } from '../kit/client.ts'
 import { configMaps, pod, pods, podsOfNode, secrets, startCloud } from '../kit/cloud.ts'
-import { goOffline, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline } from '../kit/hub.ts'
 import { logFilesIn, recordsIn } from '../kit/log-on-disk.ts'
 
 const megabyte = 1 << 20
@@ -29,11 +29,10 @@ async function start(t: Test) {
   cloud.sandbox.create(pods, pod('of-the-node'))
   cloud.sandbox.create(secrets, { metadata: { name: 'of-the-node', namespace } })
   cloud.sandbox.create(configMaps, { metadata: { name: 'of-the-network', namespace } })
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [cloud],
     flags: ['--cache-components=*', '--cache-max-bytes=16Mi'],
   })
-  await hub.online()
   const holder = (name: string): Client => hub.as(name, { token: cloud.sandbox.token(name) })
   const kubelet = hub.as('kubelet')
   const network = holder('network')

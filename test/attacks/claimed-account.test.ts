@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { Attributes } from '../../src/sandbox/authentication.ts'
 import { configMaps, secrets, serviceAccounts, startCloud } from '../kit/cloud.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
-import { goOffline, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline } from '../kit/hub.ts'
 
 const namespace = 'default'
 const secret = '/api/v1/namespaces/default/secrets/of-the-victim'
@@ -44,8 +44,7 @@ async function start(t: Test, also: (asked: Attributes) => boolean) {
   sandbox.create(secrets, { metadata: { name: 'of-the-victim', namespace }, data: {} })
   sandbox.create(configMaps, { metadata: { name: 'of-the-attacker', namespace } })
   const account = sandbox.create(serviceAccounts, { metadata: { name: 'victim', namespace } })
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud] })
   const issue = async (): Promise<string> => {
     const answer = await cloud
       .as('kubelet')

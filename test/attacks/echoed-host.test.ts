@@ -8,7 +8,7 @@ import { MalformedSelector } from '../../src/api/kube/selectors.ts'
 import { badRequest, notFound, StatusError, tooManyRequests } from '../../src/api/kube/status.ts'
 import { withEncoding } from '../../src/hub/pipeline/encoding.ts'
 import { claimOf, exchangeOf } from '../kit/exchange.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, startCloud } from '../kit/hub.ts'
 import { dial, type Answer } from '../kit/wire/wire.ts'
 
 /** As long as a head may be at the ops listener, too. */
@@ -18,8 +18,7 @@ const ask = (...fields: string[]): string =>
   ['GET /api/v1/pods HTTP/1.1', ...fields, 'Connection: close', '', ''].join('\r\n')
 
 void t.test('no refusal repeats a Host, an Origin, a path or a token', async (t) => {
-  const hub = await startTestHub(t, { upstreams: [await startCloud(t)] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [await startCloud(t)] })
   const { proxyPort, opsPort } = hub.hub
   const asked = async (port: number, head: string): Promise<Answer> =>
     (await dial(t, port)).write(head).answer()

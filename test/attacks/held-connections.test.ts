@@ -10,7 +10,7 @@ import { limits } from '../../src/http/server/limits.ts'
 import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { podsOfNode, startCloud } from '../kit/cloud.ts'
 import { startFlooded } from '../kit/flooding.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { startOnlineHub } from '../kit/hub.ts'
 import { frame, get as getOver2 } from '../kit/http2-frames.ts'
 import { openStream } from '../kit/http2.ts'
 import {
@@ -165,8 +165,7 @@ void t.test('malformed requests over HTTP/2 count as refusals, too', async (t) =
 
 void t.test('a revoked token keeps no connection that it once proved', async (t) => {
   const cloud = await startCloud(t, { tls: true })
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud] })
   const token = cloud.sandbox.token('reader')
   const session = connect(hub.secureUrl, { ca: hub.ca })
   t.teardown(() => session.destroy())

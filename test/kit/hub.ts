@@ -207,6 +207,13 @@ export async function startTestHub(t: Teardown, options: TestHubOptions): Promis
   return hub
 }
 
+/** The same, once it has reached an API server. */
+export async function startOnlineHub(t: Teardown, options: TestHubOptions): Promise<TestHub> {
+  const hub = await startTestHub(t, options)
+  await hub.online()
+  return hub
+}
+
 /** A cloud with pods of these names, and a hub that has reached it. */
 export async function onlineNode(
   t: Teardown,
@@ -214,9 +221,7 @@ export async function onlineNode(
 ): Promise<{ cloud: CloudServer; hub: TestHub }> {
   const cloud = await startCloud(t)
   cloud.addPods(...names)
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
-  return { cloud, hub }
+  return { cloud, hub: await startOnlineHub(t, { upstreams: [cloud] }) }
 }
 
 /** A hub in a process of its own, which can be killed; gone with the test. */

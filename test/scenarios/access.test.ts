@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { CertificateAuthority, type CertificateRequest } from '../../src/certificates/authority.ts'
 import type { Attributes } from '../../src/sandbox/authentication.ts'
 import { configMaps, nodeName, secrets, startCloud, type CloudServer } from '../kit/cloud.ts'
-import { goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, type TestHub } from '../kit/hub.ts'
 import { requestAs, type RequestAs } from '../kit/other-user.ts'
 import { rootFolder } from '../kit/root-folder.ts'
 
@@ -85,11 +85,10 @@ async function startAll(
   )
   const clientCa = join(rootFolder(t), 'client-ca.crt')
   writeFileSync(clientCa, cluster.certificate)
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [cloud],
     flags: ['--anonymous-loopback=root', `--client-ca=${clientCa}`, ...flags],
   })
-  await hub.online()
   return { cloud, hub }
 }
 

@@ -12,7 +12,7 @@ import {
   type CloudServer,
 } from '../kit/cloud.ts'
 import { freePort } from '../kit/free-port.ts'
-import { goOnline, goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOnline, goOffline, type TestHub } from '../kit/hub.ts'
 
 t.setTimeout(60_000)
 
@@ -45,8 +45,7 @@ async function recordedFirst(t: Test): Promise<{ hub: TestHub; port: number }> {
   const port = await freePort()
   const first = await cluster(t, port, 'first')
   first.sandbox.create(configMaps, { metadata: { name: 'of-the-first', namespace: 'default' } })
-  const hub = await startTestHub(t, { upstreams: [first] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [first] })
   const kubelet = hub.as('kubelet')
   for (const path of [secret, onlyInFirst, allConfigMaps, podsOfNode]) await kubelet.get(path)
   await goOffline(first, hub)
@@ -104,8 +103,7 @@ void t.test('a hub started offline drops the first cluster once it knows the sec
 void t.test('the same cluster keeps its records, one that hides its UID as well', async (t) => {
   const port = await freePort()
   const cloud = await cluster(t, port, 'first')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud] })
   await hub.as('kubelet').get(secret)
   await hub.restart()
   await hub.online()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { once } from 'node:events'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Client } from '../kit/client.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { startOnlineHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { portOf } from '../kit/wire/listening.ts'
 
@@ -93,8 +93,7 @@ for (const component of ['kubelet', 'operator']) {
     `a client that stops reading a list stops the cloud from sending it: ${component}`,
     async (t) => {
       const pourer = await Pourer.start(t)
-      const hub = await startTestHub(t, { upstreams: [pourer] })
-      await hub.online()
+      const hub = await startOnlineHub(t, { upstreams: [pourer] })
       pourer.answers = longList(50 * megabyte)
       const answer = await hub.as(component).open(path)
       const held = await untilStill(hub.as('operator'), () => pourer.written)
@@ -110,8 +109,7 @@ for (const component of ['kubelet', 'operator']) {
     `a client that stops reading a watch stops the cloud from sending it: ${component}`,
     async (t) => {
       const pourer = await Pourer.start(t)
-      const hub = await startTestHub(t, { upstreams: [pourer] })
-      await hub.online()
+      const hub = await startOnlineHub(t, { upstreams: [pourer] })
       pourer.answers = endlessWatch()
       const watch = await hub.as(component).watch(path, { resourceVersion: '5' })
       const held = await untilStill(hub.as('operator'), () => pourer.written)
@@ -126,8 +124,7 @@ for (const component of ['kubelet', 'operator']) {
 
 void t.test('a cloud that stops reading a body stops its client', async (t) => {
   const pourer = await Pourer.start(t)
-  const hub = await startTestHub(t, { upstreams: [pourer] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [pourer] })
   let sent = 0
   let ended = false
   const posting = request(`${hub.url}${path}`, { method: 'POST', agent: false })

@@ -31,6 +31,7 @@ import {
 import { ownVersion } from '../../src/base/own-version.ts'
 import { hubReportIn } from '../../src/api/kube/hub-report.ts'
 import {
+  startOnlineHub,
   goOnline,
   goOffline,
   startCloud,
@@ -71,19 +72,16 @@ function addSecret(cloud: CloudServer): void {
 
 void t.test('a node whose kubelet has requested nothing would not come back', async (t) => {
   const cloud = await startCloud(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], config: never })
   t.equal((await verdictOf(hub)).ready, false)
   t.equal(await hub.metric('nodehub_boot_ready'), 0)
 })
 
 void t.test('a pod whose secret was never requested is named with it', async (t) => {
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  addSecret(cloud)
-  cloud.sandbox.create(pods, podWith('press', secretSource))
-  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
-  await startUp(kubeletOf(hub))
+  const { cloud, hub } = await startedNode(t, never, (cloud) => {
+    addSecret(cloud)
+    cloud.sandbox.create(pods, podWith('press', secretSource))
+  })
   const verdict = await verdictOf(hub)
   t.strictSame(problemsIn(verdict), ['press: missing secrets password'])
   t.equal(await hub.metric('nodehub_boot_pods_not_ready{reason="missing"}'), 1)
@@ -97,11 +95,16 @@ void t.test('a pod whose secret was never requested is named with it', async (t)
   t.strictSame(askedByTheHub(cloud), [], 'as configured, the hub requests nothing')
 })
 
-/** A hub whose kubelet has sent its first requests, and has no pod. */
-async function startedNode(t: Teardown): Promise<{ cloud: CloudServer; hub: TestHub }> {
+/** A hub whose kubelet has sent its first requests, before a cloud that is filled so. */
+async function startedNode(
+  t: Teardown,
+  config: NonNullable<TestHubOptions['config']> = never,
+  fill: (cloud: CloudServer) => unknown = () => undefined,
+): Promise<{ cloud: CloudServer; hub: TestHub }> {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
+  fill(cloud)
+  const hub = await startTestHub(t, { upstreams: [cloud], config })
   await startUp(kubeletOf(hub))
   return { cloud, hub }
 }
@@ -165,8 +168,7 @@ void t.test('a fresh hub warns of nothing before the kubelet has read anything',
   const cloud = await startCloud(t)
   addCsiNode(cloud)
   cloud.sandbox.create(pods, podWith('press', secretSource))
-  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], config: never })
   const judged = async (): Promise<void> => {
     const before = Date.parse((await verdictOf(hub)).at)
     await until('the next millisecond', () => Date.now() > before)
@@ -190,12 +192,10 @@ void t.test('a fresh hub warns of nothing before the kubelet has read anything',
 
 void t.test('the boot verdict is renewed every 10 seconds by itself', async (t) => {
   const clock = setClock(t)
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  addSecret(cloud)
-  cloud.sandbox.create(pods, podWith('press', secretSource))
-  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
-  await startUp(kubeletOf(hub))
+  const { hub } = await startedNode(t, never, (cloud) => {
+    addSecret(cloud)
+    cloud.sandbox.create(pods, podWith('press', secretSource))
+  })
   await kubeletOf(hub).get(`${secretPath}?${named('password')}&limit=500&resourceVersion=0`)
   const isReady = async (): Promise<boolean> =>
     (await hub.ops.get('/readyz?verbose')).body.toString().includes('[+]boot')
@@ -207,13 +207,11 @@ void t.test('the boot verdict is renewed every 10 seconds by itself', async (t) 
 })
 
 void t.test('the verdict is the same offline, and after a restart there', async (t) => {
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  addSecret(cloud)
-  cloud.sandbox.create(pods, podWith('press', secretSource))
-  cloud.sandbox.create(pods, podWith('saw', claimSource))
-  const hub = await startTestHub(t, { upstreams: [cloud], config: never })
-  await startUp(kubeletOf(hub))
+  const { cloud, hub } = await startedNode(t, never, (cloud) => {
+    addSecret(cloud)
+    cloud.sandbox.create(pods, podWith('press', secretSource))
+    cloud.sandbox.create(pods, podWith('saw', claimSource))
+  })
   await kubeletOf(hub).get(`${secretPath}?${named('password')}`)
   const before = problemsIn(await verdictOf(hub))
   t.strictSame(before, ['saw: missing persistentvolumeclaims data'])
@@ -274,22 +272,20 @@ const claim = (volumeName?: string): JsonObject => ({
 })
 
 void t.test('a new claim is followed to its volume and its attachment', async (t) => {
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
   const attachment = attachmentName('handle-1', 'disk.csi.example', nodeName)
-  cloud.sandbox.create(claims, claim('pv-1'))
-  cloud.sandbox.create(volumes, {
-    metadata: { name: 'pv-1' },
-    spec: { csi: { driver: 'disk.csi.example', volumeHandle: 'handle-1' } },
+  const { cloud, hub } = await startedNode(t, quick(), (cloud) => {
+    cloud.sandbox.create(claims, claim('pv-1'))
+    cloud.sandbox.create(volumes, {
+      metadata: { name: 'pv-1' },
+      spec: { csi: { driver: 'disk.csi.example', volumeHandle: 'handle-1' } },
+    })
+    cloud.sandbox.create(attachments, {
+      metadata: { name: attachment },
+      spec: { attacher: 'disk.csi.example', nodeName, source: { persistentVolumeName: 'pv-1' } },
+      status: { attached: false },
+    })
+    cloud.sandbox.create(pods, podWith('press', claimSource))
   })
-  cloud.sandbox.create(attachments, {
-    metadata: { name: attachment },
-    spec: { attacher: 'disk.csi.example', nodeName, source: { persistentVolumeName: 'pv-1' } },
-    status: { attached: false },
-  })
-  cloud.sandbox.create(pods, podWith('press', claimSource))
-  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
-  await startUp(kubeletOf(hub))
   const unattached = `press: unattached volumeattachments.storage.k8s.io ${attachment}`
   await verdictUntil(hub, (verdict) => problemsIn(verdict).includes(unattached))
   const stored = cloud.sandbox.get(attachments, attachment) as JsonObject
@@ -299,15 +295,13 @@ void t.test('a new claim is followed to its volume and its attachment', async (t
 })
 
 void t.test('the claim of a pod’s extended resources is needed, and refreshed', async (t) => {
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  addResourceClaims(cloud)
-  const pod = podWith('press')
-  cloud.sandbox.create(pods, pod)
-  const extendedResourceClaimStatus = { resourceClaimName: 'press-extended' }
-  cloud.sandbox.update(pods, { ...pod, status: { extendedResourceClaimStatus } }, 'status')
-  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
-  await startUp(kubeletOf(hub))
+  const { cloud, hub } = await startedNode(t, quick(), (cloud) => {
+    addResourceClaims(cloud)
+    const pod = podWith('press')
+    cloud.sandbox.create(pods, pod)
+    const extendedResourceClaimStatus = { resourceClaimName: 'press-extended' }
+    cloud.sandbox.update(pods, { ...pod, status: { extendedResourceClaimStatus } }, 'status')
+  })
   const absent = 'press: absent resourceclaims.resource.k8s.io press-extended'
   await verdictUntil(hub, (verdict) => problemsIn(verdict).includes(absent))
   const metadata = { name: 'press-extended', namespace: 'default' }
@@ -339,13 +333,11 @@ void t.test('a claim that changes in the cloud is fresh though no client asks', 
 })
 
 void t.test('a forbidden object is reported, and requested ever less often', async (t) => {
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  cloud.sandbox.create(claims, claim('pv-1'))
-  cloud.sandbox.authorize((request) => request.resource !== 'persistentvolumeclaims')
-  cloud.sandbox.create(pods, podWith('press', claimSource))
-  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
-  await startUp(kubeletOf(hub))
+  const { cloud, hub } = await startedNode(t, quick(), (cloud) => {
+    cloud.sandbox.create(claims, claim('pv-1'))
+    cloud.sandbox.authorize((request) => request.resource !== 'persistentvolumeclaims')
+    cloud.sandbox.create(pods, podWith('press', claimSource))
+  })
   const forbidden = 'press: forbidden persistentvolumeclaims data'
   await verdictUntil(hub, (verdict) => problemsIn(verdict).includes(forbidden))
   // Its own CSINode is requested in the same rounds.
@@ -358,10 +350,7 @@ void t.test('a forbidden object is reported, and requested ever less often', asy
 })
 
 void t.test('offline nothing is requested, and online it is again', async (t) => {
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
-  await startUp(kubeletOf(hub))
+  const { cloud, hub } = await startedNode(t, quick())
   await cloud.sandbox.nextRequest(byTheHub)
   await goOffline(cloud, hub)
   const failures = `nodehub_upstream_requests_total{upstream="${cloud.url}",outcome="failed"}`
@@ -476,10 +465,7 @@ void t.test('a condition that may not be written is not tried again', async (t) 
 })
 
 void t.test('no condition is written unless it is enabled', async (t) => {
-  const cloud = await startCloud(t)
-  addCsiNode(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud], config: quick() })
-  await startUp(kubeletOf(hub))
+  const { cloud, hub } = await startedNode(t, quick())
   await hub.logged('the node would come back without a link')
   await cloud.sandbox.nextRequest(byTheHub)
   t.equal(conditionOf(cloud), undefined)

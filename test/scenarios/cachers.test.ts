@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
-import { onlineNode, goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { startOnlineHub, onlineNode, goOffline, startCloud, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
@@ -52,8 +52,7 @@ void t.test(
   async (t) => {
     const cloud = await startCloud(t, { firstVersion: 5000 })
     add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud] })
     const kubelet = hub.as('kubelet')
     const watch = await informer(kubelet)
     await goOffline(cloud, hub)
@@ -77,8 +76,7 @@ for (const restarts of [false, true]) {
     `a watch that resumes from before a restore is answered 410, ${restarts ? 'also by the next process' : 'by the hub that has shown it'}`,
     async (t) => {
       const cloud = await startCloud(t, { firstVersion: 5000 })
-      const hub = await startTestHub(t, { upstreams: [cloud] })
-      await hub.online()
+      const hub = await startOnlineHub(t, { upstreams: [cloud] })
       const before = await informer(hub.as('coredns'))
       add(cloud, 'a')
       await before.next()

@@ -10,7 +10,7 @@ import {
   type CloudServer,
 } from '../kit/cloud.ts'
 import { dial } from '../kit/wire/wire.ts'
-import { goOffline, startChildHub, startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, startChildHub, startCloud } from '../kit/hub.ts'
 
 const namespaced = '/api/v1/namespaces/default/configmaps'
 const everywhere = '/api/v1/configmaps'
@@ -25,11 +25,10 @@ type Refuses = (attributes: Attributes) => boolean
 async function withRobot(t: Parameters<typeof startCloud>[0], flags: readonly string[] = []) {
   const cloud = await startCloud(t)
   populate(cloud)
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [cloud],
     flags: flags.length > 0 ? flags : ['--cache-components=*'],
   })
-  await hub.online()
   const token = await cloud.accountToken('robot')
   const robot = (): Client => hub.as('robot', { token })
   /** Whether the API server denies the account, from now on, what `refuses` says. */

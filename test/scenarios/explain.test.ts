@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { nodeName, service, services } from '../kit/cloud.ts'
 import {
+  startOnlineHub,
   onlineNode,
   goOffline,
   rootFolder,
   startCloud,
-  startTestHub,
   type TestHub,
 } from '../kit/hub.ts'
 import { objectOf, tableAccept, type RequestOptions } from '../kit/client.ts'
@@ -83,10 +83,9 @@ void t.test('root gets the filters that act on an answer', { skip }, async (t) =
   cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
   const hidden = 'x-tunnel-server-internal-svc'
   cloud.sandbox.create(services, service(hidden, '10.96.0.2', 'kube-system'))
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [cloud],
   })
-  await hub.online()
   const path = '/api/v1/services?resourceVersion=0'
   t.match(await why(hub, path, 'kube-proxy'), /^source=cloud; .*; filters=discardcloudservice$/)
   t.match(
@@ -101,11 +100,10 @@ void t.test(
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
-    const hub = await startTestHub(t, {
+    const hub = await startOnlineHub(t, {
       upstreams: [cloud],
       flags: ['--anonymous-loopback=node'],
     })
-    await hub.online()
     const [other] = await requestAs(65_534, [
       { url: `${hub.url}${aPod}`, headers: { 'X-Nodehub-Explain': '1', 'User-Agent': 'kubelet' } },
     ])
@@ -157,11 +155,10 @@ void t.test("the node's certificate gets the reason over TLS", async (t) => {
     organizations: ['system:nodes'],
     usage: 'client',
   })
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [cloud],
     flags: [`--client-ca=${clientCa}`],
   })
-  await hub.online()
   const asked = { headers: { 'X-Nodehub-Explain': '1' } }
   const node = await hub.securelyAs('kubelet', certificate).send(aPod, asked)
   t.match(node.headers[header], 'source=cloud')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { join } from 'node:path'
 import { noDisk, smallDisk } from '../kit/disk.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, startCloud } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 
 const pod = '/api/v1/namespaces/default/pods/a'
@@ -15,8 +15,7 @@ void t.test(
     const disk = smallDisk(t, 16)
     const rootDir = join(disk.path, 'state')
     const config = { rootDir, cachePath: join(rootDir, 'cache') }
-    const hub = await startTestHub(t, { upstreams: [cloud], config })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud], config })
     const kubelet = hub.as('kubelet')
     t.equal((await kubelet.get(pod)).status, 200)
     await hub.stop()

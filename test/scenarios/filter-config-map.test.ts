@@ -2,7 +2,7 @@ import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, startCloud, type TestHub } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -30,12 +30,11 @@ async function started(
   ...flags: readonly string[]
 ): Promise<TestHub> {
   const at = await reachable(t)
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [cloud],
     flags: ['--hub-config-map=yurt-hub-cfg', ...at.flags, ...flags],
     config: at.config,
   })
-  await hub.online()
   return hub
 }
 

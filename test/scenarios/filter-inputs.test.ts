@@ -14,10 +14,10 @@ import {
   type CloudServer,
 } from '../kit/cloud.ts'
 import {
+  startOnlineHub,
   goOnline,
   goOffline,
   startCloud,
-  startTestHub,
   type TestHub,
   type TestHubOptions,
 } from '../kit/hub.ts'
@@ -79,8 +79,7 @@ async function started(
   cloud: CloudServer,
   options: Partial<TestHubOptions> = {},
 ): Promise<TestHub> {
-  const hub = await startTestHub(t, { upstreams: [cloud], ...options })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], ...options })
   return hub
 }
 

@@ -12,7 +12,7 @@ import {
   services,
   type CloudServer,
 } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, startCloud, type TestHub } from '../kit/hub.ts'
 import { definePools, nodePool, poolResource, putIntoPool } from '../kit/node-pools.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import { until } from '../kit/until.ts'
@@ -92,8 +92,7 @@ async function cloudWithAll(t: Teardown): Promise<CloudServer> {
 
 async function started(t: Teardown, cloud: CloudServer): Promise<TestHub> {
   const { flags, config } = await reachable(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], flags, config })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags, config })
   await until('the ClusterIP of default/kubernetes to be known', async () => {
     const { body } = await hub.ops.get('/readyz?verbose')
     return !String(body).includes('forwardkubesvctraffic does nothing')

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { Json } from '../../src/api/kube/json.ts'
 import { configMaps, startCloud } from '../kit/cloud.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
-import { goOffline, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline } from '../kit/hub.ts'
 
 const configMap = '/api/v1/namespaces/default/configmaps/of-the-reader'
 
@@ -22,8 +22,7 @@ async function start(t: Test) {
     { group: '', version: 'v1', resource: 'serviceaccounts' },
     { metadata: { name: 'reader', namespace } },
   )
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud] })
   const issued = await cloud
     .as('kubelet')
     .send('/api/v1/namespaces/default/serviceaccounts/reader/token', {

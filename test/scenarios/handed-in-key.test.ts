@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { rootFolder, startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, rootFolder, startCloud } from '../kit/hub.ts'
 
 const secret = '/api/v1/namespaces/default/secrets/s'
 const pod = '/api/v1/namespaces/default/pods/a'
@@ -16,11 +16,10 @@ void t.test(
     print('a')
     const cloud = await startCloud(t)
     cloud.addPods('a')
-    const hub = await startTestHub(t, {
+    const hub = await startOnlineHub(t, {
       upstreams: [cloud],
       flags: [`--store-key-command=${command}`],
     })
-    await hub.online()
     const written = await hub.as('kubectl').send('/api/v1/namespaces/default/secrets', {
       method: 'POST',
       body: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } },

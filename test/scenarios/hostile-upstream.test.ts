@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import { objectOf } from '../kit/client.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { startOnlineHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { portOf } from '../kit/wire/listening.ts'
 
@@ -69,8 +69,7 @@ const endless: readonly (readonly [what: string, Encoding, (socket: Socket) => v
 for (const [what, encoding, answer] of endless) {
   void t.test(`a watch with ${what} breaks off, and is counted`, async (t) => {
     const cloud = await hostileCloud(t, answer)
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud] })
     const watch = await hub.as('kubelet', { encoding }).watch('/api/v1/configmaps')
     t.equal(await watch.end(), 'broken')
     t.equal(await hub.metric('nodehub_upstream_malformed_answers_total'), 1)
@@ -79,11 +78,10 @@ for (const [what, encoding, answer] of endless) {
 
 void t.test('an endless list without items breaks off', async (t) => {
   const cloud = await hostileCloud(t, pour(`${json}{"kind":"PodList","a":"`, longText))
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [cloud],
     config: { memoryLimitBytes: 24 * megabyte },
   })
-  await hub.online()
   const asked = hub.as('kubelet').get('/api/v1/pods')
   const given = await asked.catch(() => undefined)
   t.ok(given === undefined || given.status >= 400)
@@ -104,8 +102,7 @@ for (const [what, field] of splitting) {
         `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n${field}\r\nContent-Length: 2\r\n\r\n{}`,
       )
     })
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud] })
     for (const component of ['kubelet', 'operator']) {
       const answer = await hub.as(component).get('/api/v1/configmaps')
       t.match(objectOf(answer), { kind: 'Status', code: 503 }, component)

@@ -5,7 +5,7 @@
 import t from 'tap'
 import { nodeName, pods, pod, podsOfNode, startCloud } from '../kit/cloud.ts'
 import { intermediateAuthority } from '../kit/certificates.ts'
-import { goOffline, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, startTestHub } from '../kit/hub.ts'
 import { startJoinable } from '../kit/joinable.ts'
 
 t.setTimeout(60_000)
@@ -13,8 +13,7 @@ t.setTimeout(60_000)
 void t.test('a hub whose CA is an intermediate is online, and knows its kubelet', async (t) => {
   const cloud = await startCloud(t, { tls: true, authority: await intermediateAuthority() })
   cloud.addPods('web')
-  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--anonymous-loopback=none'] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags: ['--anonymous-loopback=none'] })
   const kubelet = hub.securelyAs('kubelet', cloud.node)
   t.equal((await kubelet.get(podsOfNode)).status, 200)
   const watch = await kubelet.watch(`${podsOfNode}&resourceVersion=${cloud.sandbox.version}`)

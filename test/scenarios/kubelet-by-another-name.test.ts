@@ -6,7 +6,7 @@ import t from 'tap'
 import { textAt } from '../../src/api/kube/json-at.ts'
 import { configMaps, nodeName, podsOfNode, service, services, startCloud } from '../kit/cloud.ts'
 import { objectOf } from '../kit/client.ts'
-import { onlineNode, goOnline, goOffline, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, onlineNode, goOnline, goOffline } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 
 t.setTimeout(60_000)
@@ -34,8 +34,7 @@ void t.test('its reads are recorded, and it boots offline', async (t) => {
 void t.test('filters act for it', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
-  const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], ...(await reachable(t)) })
   const address = async (name: string): Promise<string> => {
     const answer = await hub.as(name).get('/api/v1/namespaces/default/services/kubernetes')
     return textAt(objectOf(answer), 'spec', 'clusterIP')

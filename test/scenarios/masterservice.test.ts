@@ -2,7 +2,13 @@ import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { nameOf, objectOf, tableAccept, type Client } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import {
+  startOnlineHub,
+  goOffline,
+  startCloud,
+  type CloudServer,
+  type TestHub,
+} from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -60,8 +66,7 @@ async function looks(client: Client): Promise<unknown[]> {
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`pods are led to the hub, online and offline: ${encoding}`, async (t) => {
     const cloud = await cloudWithServices(t)
-    const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud], ...(await reachable(t)) })
     const shown = shownBy(hub)
     const kubelet = hub.as('kubelet', { encoding })
     const proxy = hub.as('kube-proxy', { encoding })
@@ -76,8 +81,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`a watch event shows a service as a list does: ${encoding}`, async (t) => {
     const cloud = await cloudWithServices(t)
-    const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud], ...(await reachable(t)) })
     const kubelet = hub.as('kubelet', { encoding })
     const { resourceVersion } = await kubelet.list(allServices)
     const watch = await kubelet.watch(allServices, { resourceVersion })
@@ -96,8 +100,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
 void t.test('nothing else of the answer is changed, unknown fields least of all', async (t) => {
   const cloud = await cloudWithServices(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], ...(await reachable(t)) })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], ...(await reachable(t)) })
   for (const path of [allServices, kubernetes]) {
     const direct = (await cloud.as('kubelet').get(path)).body.toString()
     const through = (await hub.as('kubelet').get(path)).body.toString()
@@ -124,8 +127,7 @@ void t.test(
       [{ flags: withoutAuthority, config }, 'name no authority'],
       [{ flags: ownCertificate, config }, 'not one that pods trust'],
     ] as const) {
-      const hub = await startTestHub(t, { upstreams: [cloud], ...options })
-      await hub.online()
+      const hub = await startOnlineHub(t, { upstreams: [cloud], ...options })
       const direct = await cloud.as('kubelet').get(allServices)
       t.strictSame((await hub.as('kubelet').get(allServices)).body, direct.body, why)
       t.match(hub.lines.join(''), why, 'in the log')
@@ -142,8 +144,7 @@ void t.test(
 void t.test('a certificate that comes and goes is noticed', async (t) => {
   const cloud = await cloudWithServices(t)
   const { flags, config, files } = await reachable(t)
-  const hub = await startTestHub(t, { upstreams: [cloud], flags, config })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags, config })
   const kubelet = hub.as('kubelet')
   const look = async (): Promise<unknown> => placeOf(objectOf(await kubelet.get(kubernetes)))
   t.equal(await look(), shownBy(hub)['default/kubernetes'])
@@ -166,8 +167,7 @@ void t.test('the filter can be disabled', async (t) => {
     '--enable-resource-filter=false',
   ]) {
     const { flags, config } = await reachable(t)
-    const hub = await startTestHub(t, { upstreams: [cloud], flags: [...flags, flag], config })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud], flags: [...flags, flag], config })
     const direct = await cloud.as('kubelet').get(allServices)
     t.strictSame((await hub.as('kubelet').get(allServices)).body, direct.body, flag)
   }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createServer, type ServerResponse } from 'node:http'
 import { objectOf } from '../kit/client.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { startOnlineHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { portOf } from '../kit/wire/listening.ts'
 
@@ -50,11 +50,10 @@ void t.test(
   'answers that have to be held whole are shed before memory goes, watches are not',
   async (t) => {
     const cloud = await heavyCloud(t)
-    const hub = await startTestHub(t, {
+    const hub = await startOnlineHub(t, {
       upstreams: [cloud],
       config: { memoryLimitBytes: 50 * megabyte },
     })
-    await hub.online()
     const kubelet = hub.as('kubelet')
     const path = '/api/v1/namespaces/default/configmaps/a'
     const watch = await kubelet.watch('/api/v1/namespaces/default/configmaps')

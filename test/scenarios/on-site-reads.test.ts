@@ -16,6 +16,7 @@ import {
   serviceAccounts,
 } from '../kit/cloud.ts'
 import {
+  startOnlineHub,
   onlineNode,
   goOnline,
   rootFolder,
@@ -155,8 +156,7 @@ for (const [form, accept] of [
     const elsewhere = { nodeName: 'edge-2', containers: [{ name: 'main', image: 'main' }] }
     cloud.sandbox.create(pods, pod('b', { spec: elsewhere }))
     cloud.sandbox.create(configMaps, { metadata: { name: 'gone', namespace: 'default' } })
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud] })
     const kubectl = hub.as('kubectl', { accept })
     for (const path of [allPods, `${podsOfDefault}/a`, `${mapsOfDefault}/gone`])
       t.equal((await kubectl.get(path)).status, 200)

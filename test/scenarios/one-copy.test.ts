@@ -2,11 +2,11 @@ import t from 'tap'
 import { at, nameOf, objectOf, type Client, type Watching } from '../kit/client.ts'
 import { allServices, configMaps, service, services, type CloudServer } from '../kit/cloud.ts'
 import {
+  startOnlineHub,
   onlineNode,
   goOnline,
   goOffline,
   startCloud,
-  startTestHub,
   type TestHub,
 } from '../kit/hub.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
@@ -30,8 +30,11 @@ async function informer(client: Client, query = ''): Promise<Watching> {
 const told = async (watch: Watching, count: number): Promise<string[]> =>
   (await watch.take(count)).map(({ type, object }) => `${type} ${nameOf(object)}`)
 
+const account = (cloud: CloudServer, hub: TestHub, name: string): Client =>
+  hub.as(name, { token: cloud.sandbox.token(name) })
+
 const accounts = (cloud: CloudServer, hub: TestHub, ...names: readonly string[]): Client[] =>
-  names.map((name) => hub.as(name, { token: cloud.sandbox.token(name) }))
+  names.map((name) => account(cloud, hub, name))
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`one upstream watch serves all callers of a collection: ${encoding}`, async (t) => {
@@ -60,8 +63,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
 void t.test('no event is lost or repeated, however the upstream watch is cut', async (t) => {
   const { cloud, hub } = await onlineNode(t)
-  const [coredns] = accounts(cloud, hub, 'coredns')
-  if (!coredns) throw new Error('nobody')
+  const coredns = account(cloud, hub, 'coredns')
   const watches = [await informer(hub.as('kube-proxy')), await informer(coredns)]
   const cuts: (() => void | Promise<void>)[] = [
     () => cloud.sandbox.endWatches(isWatch),
@@ -95,11 +97,9 @@ void t.test('a caller that may not read all is answered by the API server alone'
     ({ user, resource, namespace }) =>
       user.name !== 'guest' || resource !== 'services' || namespace === 'default',
   )
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud] })
   await informer(hub.as('kube-proxy'))
-  const [guest] = accounts(cloud, hub, 'guest')
-  if (!guest) throw new Error('nobody')
+  const guest = account(cloud, hub, 'guest')
   const version = cloud.sandbox.version
   for (const query of ['', '?resourceVersion=0', `?resourceVersion=${version}`]) {
     t.equal((await guest.get(`${allServices}${query}`)).status, 403)
@@ -124,11 +124,10 @@ void t.test(
     cloud.sandbox.authorize(
       ({ user, resource, verb }) => resource !== 'services' || verb !== refused[user.name],
     )
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud] })
     await informer(hub.as('kube-proxy'))
-    const [lister, watcher] = accounts(cloud, hub, 'lister', 'watcher')
-    if (!lister || !watcher) throw new Error('nobody')
+    const lister = account(cloud, hub, 'lister')
+    const watcher = account(cloud, hub, 'watcher')
     const { version } = cloud.sandbox
     const list = `${allServices}?resourceVersion=0`
     t.strictSame((await lister.list(list)).names, ['default/a'])
@@ -219,8 +218,7 @@ void t.test('a caller that impersonates another is answered by the API server', 
   const { cloud, hub } = await onlineNode(t)
   add(cloud, 'a')
   await informer(hub.as('coredns'))
-  const [admin] = accounts(cloud, hub, 'admin')
-  if (!admin) throw new Error('nobody')
+  const admin = account(cloud, hub, 'admin')
   await admin.get('/version')
   const seen = cloud.sandbox.nextRequest(({ path }) => path === allServices)
   await admin.send(`${allServices}?resourceVersion=0`, { headers: { 'Impersonate-User': 'other' } })
@@ -247,8 +245,7 @@ void t.test('the hub refuses the requests that an API server refuses', async (t)
   const { cloud, hub } = await onlineNode(t)
   add(cloud, 'a')
   cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
-  const [operator] = accounts(cloud, hub, 'operator')
-  if (!operator) throw new Error('nobody')
+  const operator = account(cloud, hub, 'operator')
   await operator.get('/version')
   for (const client of [hub.as('kube-proxy'), operator]) await informer(client)
   const maps = '/api/v1/namespaces/default/configmaps'
@@ -329,8 +326,7 @@ void t.test('one copy takes no client back behind a selection that an object lef
     })
   }
   label('x')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud] })
   const kubeProxy = hub.as('kube-proxy')
   for (const client of accounts(cloud, hub, 'coredns', 'other')) await informer(client)
   const selected = async () => (await kubeProxy.list(`${allServices}?labelSelector=app%3Dx`)).names
@@ -378,8 +374,7 @@ void t.test(
   async (t) => {
     const cloud = await startCloud(t)
     add(cloud, 'a')
-    const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
     const as = (name: string): (() => Client) => {
       const token = cloud.sandbox.token(name)
       return () => hub.as(name, { token })
@@ -416,8 +411,7 @@ void t.test(
   async (t) => {
     const { cloud, hub } = await onlineNode(t)
     add(cloud, 'a')
-    const [other] = accounts(cloud, hub, 'other')
-    if (!other) throw new Error('nobody')
+    const other = account(cloud, hub, 'other')
     await informer(hub.as('kube-proxy'))
     const allowed = await informer(other)
     await cloud.sandbox.untilWatches(1, isWatch)
@@ -436,10 +430,9 @@ void t.test(
 void t.test('what was given to one caller is no answer to another, nor a part of it', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
-  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
-  await hub.online()
-  const [robot, other] = accounts(cloud, hub, 'robot', 'other')
-  if (!robot || !other) throw new Error('nobody')
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
+  const robot = account(cloud, hub, 'robot')
+  const other = account(cloud, hub, 'other')
   await other.get('/version')
   const all = '/api/v1/configmaps'
   const { resourceVersion } = await robot.list(all)
@@ -467,10 +460,8 @@ void t.test('what was given to one caller is no answer to another, nor a part of
 void t.test('the kubelet and a caller that read one object share one copy of it', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(configMaps, { metadata: { name: 'a', namespace: 'default' } })
-  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
-  await hub.online()
-  const [robot] = accounts(cloud, hub, 'robot')
-  if (!robot) throw new Error('nobody')
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
+  const robot = account(cloud, hub, 'robot')
   const path = '/api/v1/namespaces/default/configmaps/a'
   const kubelet = hub.as('kubelet')
   for (const client of [kubelet, robot]) t.equal((await client.get(path)).status, 200)
@@ -485,10 +476,9 @@ void t.test('the kubelet and a caller that read one object share one copy of it'
 void t.test('what a caller has written is no right to read it', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.authorize(({ user, verb }) => user.name !== 'writer' || verb === 'create')
-  const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
-  await hub.online()
-  const [writer, reader] = accounts(cloud, hub, 'writer', 'reader')
-  if (!writer || !reader) throw new Error('nobody')
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags: ['--cache-components=*'] })
+  const writer = account(cloud, hub, 'writer')
+  const reader = account(cloud, hub, 'reader')
   const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
   const metadata = { name: 'leader', namespace: 'default' }
   const body = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata }

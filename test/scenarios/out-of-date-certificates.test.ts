@@ -13,7 +13,7 @@ import { describedCertificate, validityOf } from '../kit/certificates.ts'
 import type { Client } from '../kit/client.ts'
 import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
 import { openStream } from '../kit/http2.ts'
-import { goOnline, goOffline, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOnline, goOffline, startCloud, type TestHub } from '../kit/hub.ts'
 import { requestAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -54,11 +54,10 @@ async function startNode(t: Tap, ...flags: string[]): Promise<Node> {
   cloud.addPods('a')
   const clientCa = join(rootFolder(t), 'client-ca.crt')
   writeFileSync(clientCa, cluster.certificate)
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [cloud],
     flags: ['--anonymous-loopback=root', `--client-ca=${clientCa}`, ...flags],
   })
-  await hub.online()
   const showing: Node['showing'] = (shown, component = 'kubelet') =>
     hub.securelyAs(component, shown)
   const valid = await cluster.issue(request)

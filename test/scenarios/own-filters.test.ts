@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import t from 'tap'
 import { at, objectOf } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import { startOnlineHub, startCloud, type TestHub } from '../kit/hub.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -14,8 +14,7 @@ async function hubWith(t: Teardown, ...files: string[]): Promise<TestHub> {
   const cloud = await startCloud(t)
   for (const name of ['a', 'b']) cloud.sandbox.create(services, service(name, `10.96.0.1`))
   const flags = [`--filter-module=${files.join(',')}`]
-  const hub = await startTestHub(t, { upstreams: [cloud], flags })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags })
   return hub
 }
 

@@ -5,7 +5,13 @@ import { nodes } from '../../src/api/kube/resources.ts'
 import { allServices, nodeName, podsOfNode, service, services } from '../kit/cloud.ts'
 import { verdictOf } from '../kit/bootable.ts'
 import { smallDisk } from '../kit/disk.ts'
-import { goOffline, startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import {
+  startOnlineHub,
+  goOffline,
+  startCloud,
+  type CloudServer,
+  type TestHub,
+} from '../kit/hub.ts'
 import { logFilesIn } from '../kit/log-on-disk.ts'
 import { definePools } from '../kit/node-pools.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
@@ -22,8 +28,7 @@ function putIntoPool(cloud: CloudServer, pool: string): void {
 /** A hub whose kubelet has read its pods. */
 async function readingHub(t: Teardown, cloud: CloudServer, ...flags: string[]): Promise<TestHub> {
   cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud], flags })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags })
   await hub.as('kubelet').list(podsOfNode)
   return hub
 }
@@ -75,8 +80,7 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
     const disk = smallDisk(t, 16)
     const rootDir = join(disk.path, 'state')
     const config = { rootDir, cachePath: join(rootDir, 'cache') }
-    const hub = await startTestHub(t, { upstreams: [cloud], config })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud], config })
     disk.fill()
     for (let n = 0; n < 100; n++) cloud.sandbox.create(services, service(`s${n}`, '10.96.0.1'))
     await hub.as('kube-proxy').list(allServices)
@@ -86,8 +90,7 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
 
   'frozen API server': async (t) => {
     const [frozen, healthy] = [await startCloud(t), await startCloud(t)]
-    const hub = await startTestHub(t, { upstreams: [frozen, healthy] })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [frozen, healthy] })
     frozen.sandbox.faults.freeze()
     await hub.logged('an API server is now unhealthy')
     return hub
@@ -106,8 +109,7 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
       },
     })
     cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools')
-    const hub = await startTestHub(t, { upstreams: [cloud] })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud] })
     await hub.as('kube-proxy').list(allServices)
     await hub.logged('filters cannot read nodepools')
     return hub
@@ -147,8 +149,10 @@ export const plant: Readonly<Record<string, (t: Teardown) => Promise<TestHub>>> 
     const module = folder.write('own.mjs', moduleOf('own', '{ throw new Error("no such zone") }'))
     const cloud = await startCloud(t)
     cloud.sandbox.create(services, service('web', '10.96.0.7'))
-    const hub = await startTestHub(t, { upstreams: [cloud], flags: [`--filter-module=${module}`] })
-    await hub.online()
+    const hub = await startOnlineHub(t, {
+      upstreams: [cloud],
+      flags: [`--filter-module=${module}`],
+    })
     await hub.as('kube-proxy').list(allServices)
     await hub.logged('a filter failed')
     return hub

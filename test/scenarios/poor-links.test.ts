@@ -1,7 +1,7 @@
 import dns, { type LookupAddress } from 'node:dns'
 import t from 'tap'
 import { podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, startCloud, startTestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 import { slowLink } from '../kit/wire/slow-link.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
@@ -52,8 +52,7 @@ for (const [what, broken] of Object.entries({ 'fails at once': failing, 'is sile
     const name = `api-${broken.name}.test`
     const names = resolver(t, name, answering('127.0.0.1'))
     const url = `http://${name}:${new URL(cloud.url).port}`
-    const hub = await startTestHub(t, { upstreams: [{ url }], config: { heartbeat } })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [{ url }], config: { heartbeat } })
     const kubelet = hub.as('kubelet')
     const { resourceVersion } = await kubelet.list(podsOfNode)
     const watch = await kubelet.watch(podsOfNode, { resourceVersion })
@@ -77,8 +76,7 @@ void t.test('a link with a long delay is online, though all together takes longe
   const cloud = await startCloud(t, { tls: true })
   const { port } = await slowLink(t, Number(new URL(cloud.url).port), 130)
   Object.defineProperty(cloud, 'url', { value: `https://127.0.0.1:${port}` })
-  const hub = await startTestHub(t, { upstreams: [cloud], config: { heartbeat } })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], config: { heartbeat } })
   t.equal(hub.hub.online(), true)
   t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 200)
 })
@@ -100,8 +98,7 @@ void t.test('an address is not given up where another one does not answer either
   const name = 'api-many.test'
   const names = resolver(t, name, answering('::1', '127.0.0.3', '127.0.0.1'))
   const url = `http://${name}:${new URL(cloud.url).port}`
-  const hub = await startTestHub(t, { upstreams: [{ url }], config: { heartbeat } })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [{ url }], config: { heartbeat } })
   names.use(failing)
   t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 200)
 })

@@ -5,7 +5,14 @@ import { inspect } from '../../src/cli/inspect/inspect.ts'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { objectOf } from '../kit/client.ts'
 import { nodeName, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
-import { goOffline, rootFolder, startCloud, startTestHub, type TestHub } from '../kit/hub.ts'
+import {
+  startOnlineHub,
+  goOffline,
+  rootFolder,
+  startCloud,
+  startTestHub,
+  type TestHub,
+} from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
@@ -49,8 +56,7 @@ async function refusedHub(
 ): Promise<{ cloud: CloudServer; hub: TestHub }> {
   const cloud = await startCloud(t, { tls: true })
   cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud] })
   await hub.as('kubelet').list(podsOfNode)
   show(hub, shown)
   return { cloud, hub }
@@ -189,8 +195,7 @@ for (const probes of ['refused, too', "a gateway's"]) {
     const [refusing, accepting] = [await startCloud(t), await startCloud(t)]
     for (const cloud of [refusing, accepting]) cloud.addPods('a')
     const upstreams = [refusing, accepting]
-    const hub = await startTestHub(t, { upstreams, flags: ['--lb-mode=priority'] })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams, flags: ['--lb-mode=priority'] })
     const client = hub.as('kubelet')
     await client.list(podsOfNode)
     accepting.addPods('b')

@@ -5,6 +5,7 @@ import { pods, podsOfNode, secrets } from '../kit/cloud.ts'
 import type { Client } from '../kit/client.ts'
 import { freePort } from '../kit/free-port.ts'
 import {
+  startOnlineHub,
   onlineNode,
   goOnline,
   startChildHub,
@@ -101,8 +102,7 @@ void t.test('secrets are in no file that others can read, nor in clear in any', 
   t.teardown(() => process.umask(before))
   const cloud = await startCloud(t, { tls: true })
   fill(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud], ownCertificates: true })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], ownCertificates: true })
   const token = cloud.sandbox.token('somebody')
   for (const encoding of ['json', 'protobuf'] as const) {
     await read(hub.as('kubelet', { encoding }))

@@ -1,13 +1,19 @@
 import t from 'tap'
 import { objectOf, type Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import {
+  startOnlineHub,
+  startCloud,
+  startTestHub,
+  type CloudServer,
+  type TestHub,
+} from '../kit/hub.ts'
 import { refusingOrigin } from '../kit/wire/upstream.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 /** A hub that has not heard yet that the cloud is gone, and will not hear of it by itself. */
 async function slowToHear(t: Teardown, cloud: CloudServer): Promise<TestHub> {
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [cloud],
     config: {
       heartbeat: {
@@ -18,7 +24,6 @@ async function slowToHear(t: Teardown, cloud: CloudServer): Promise<TestHub> {
       },
     },
   })
-  await hub.online()
   return hub
 }
 
@@ -179,7 +184,7 @@ void t.test(
     const [first, second] = [await startCloud(t), await startCloud(t)]
     first.addPods('a')
     second.addPods('a')
-    const hub = await startTestHub(t, {
+    const hub = await startOnlineHub(t, {
       upstreams: [first, second],
       flags: ['--lb-mode=priority'],
       config: {
@@ -191,7 +196,6 @@ void t.test(
         },
       },
     })
-    await hub.online()
     const kubelet = hub.as('kubelet')
     await fill(kubelet)
     await first.unplug()

@@ -2,7 +2,7 @@ import t from 'tap'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import { at, objectOf, type Answer } from '../kit/client.ts'
 import { configMaps } from '../kit/cloud.ts'
-import { startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { startOnlineHub, startCloud, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { portOf } from '../kit/wire/listening.ts'
 
@@ -63,11 +63,10 @@ void t.test(
   async (t) => {
     const cloud = await startCloud(t)
     const slow = await slowCloud(t, cloud)
-    const hub = await startTestHub(t, {
+    const hub = await startOnlineHub(t, {
       upstreams: [slow],
       config: { memoryLimitBytes: 20 * 1024 * 1024 },
     })
-    await hub.online()
     const kubelet = hub.as('kubelet')
     const body = {
       apiVersion: 'v1',

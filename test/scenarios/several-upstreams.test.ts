@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { objectOf } from '../kit/client.ts'
 import { pods, podsOfNode, identifiesCluster } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, TestHub, type CloudServer } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, startCloud, TestHub, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
@@ -34,12 +34,11 @@ void t.test(
   'F11: a frozen API server is detected within seconds, and its watches end',
   async (t) => {
     const [first, second] = await two(t)
-    const hub = await startTestHub(t, {
+    const hub = await startOnlineHub(t, {
       upstreams: [first, second],
       flags: ['--lb-mode=priority'],
       config: impatient,
     })
-    await hub.online()
     const watches = await Promise.all(
       ['kubelet', 'kube-proxy', 'operator'].map((component) =>
         hub.as(component).watch('/api/v1/pods'),
@@ -56,8 +55,7 @@ void t.test(
 
 void t.test('F12: API servers are used all the same when none of them is ready', async (t) => {
   const [first, second] = await two(t)
-  const hub = await startTestHub(t, { upstreams: [first, second] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [first, second] })
   const strained = [first, second].map(({ sandbox }) => sandbox.faults.fail(500, isProbe))
   await Promise.all([first, second].map(({ sandbox }) => sandbox.nextRequest(isProbe)))
   const healthy = `nodehub_upstream_healthy{upstream="${second.url}"}`
@@ -74,8 +72,7 @@ void t.test(
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
-    const hub = await startTestHub(t, { upstreams: [cloud], config: impatient })
-    await hub.online()
+    const hub = await startOnlineHub(t, { upstreams: [cloud], config: impatient })
     const watch = await hub.as('kubelet').watch(podsOfNode)
     await watch.next()
     using _slow = cloud.sandbox.faults.delay(1_000_000, isProbe)
@@ -97,11 +94,10 @@ void t.test(
 
 void t.test('F15: requests return to the preferred API server once it is healthy', async (t) => {
   const [first, second] = await two(t)
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [first, second],
     flags: ['--lb-mode=priority'],
   })
-  await hub.online()
   const operators = Array.from({ length: 8 }, (_, i) => hub.as(`operator-${i}`))
   const lists = () => Promise.all(operators.map((each) => each.list('/api/v1/pods')))
   for (const { names } of await lists()) t.strictSame(names, named('first'))
@@ -117,12 +113,11 @@ void t.test(
   'an API server at which requests fail is passed over, though its probes succeed',
   async (t) => {
     const [first, second] = await two(t)
-    const hub = await startTestHub(t, {
+    const hub = await startOnlineHub(t, {
       upstreams: [first, second],
       flags: ['--lb-mode=priority'],
       config: { heartbeat: { ...impatient.heartbeat, intervalMs: 60_000 } },
     })
-    await hub.online()
     const broken = first.sandbox.faults.reset(isNoProbe)
     const operator = hub.as('operator')
     for (let i = 0; i < 10; i++) {
@@ -158,8 +153,7 @@ async function oneBehind(
   const behind = await cloud.sandbox.lag(versions)
   t.teardown(() => behind[Symbol.asyncDispose]())
   const upstreams = asked === 'last' ? [cloud, behind] : [behind, cloud]
-  const hub = await startTestHub(t, { upstreams, flags: ['--lb-mode=priority'] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams, flags: ['--lb-mode=priority'] })
   return { cloud, hub, kubelet: hub.as('kubelet') }
 }
 

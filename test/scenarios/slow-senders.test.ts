@@ -1,6 +1,6 @@
 import t from 'tap'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, startCloud } from '../kit/hub.ts'
 import { dial, valuesOf } from '../kit/wire/wire.ts'
 
 void t.test(
@@ -8,8 +8,10 @@ void t.test(
   async (t) => {
     const cloud = await startCloud(t)
     cloud.addPods('a')
-    const hub = await startTestHub(t, { upstreams: [cloud], flags: ['--max-requests-in-flight=2'] })
-    await hub.online()
+    const hub = await startOnlineHub(t, {
+      upstreams: [cloud],
+      flags: ['--max-requests-in-flight=2'],
+    })
     const path = '/api/v1/namespaces/default/configmaps'
     const slow = []
     for (let i = 0; i < 6; i++) {

@@ -1,6 +1,12 @@
 import t, { type Test } from 'tap'
 import { configMaps } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import {
+  startOnlineHub,
+  goOffline,
+  startCloud,
+  type CloudServer,
+  type TestHub,
+} from '../kit/hub.ts'
 import { thinLink } from '../kit/wire/thin-link.ts'
 
 /**
@@ -35,8 +41,7 @@ void t.test('an API server behind 64 kbit/s is slow, and not taken for dead', as
   const cloud = await startCloud(t)
   fill(cloud, 8, 5_000)
   const link = await thinLink(t, cloud.url, 64_000 / 8)
-  const hub = await startTestHub(t, { upstreams: [link], config })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [link], config })
   const list = hub.as('kubelet').list(allConfigMaps)
   await cloud.sandbox.nextRequest(({ path }) => path === '/api/v1/configmaps')
   const waiting = hub.as('operator').get('/api/v1/nodes/edge-1')
@@ -48,8 +53,7 @@ void t.test('an API server behind 64 kbit/s is slow, and not taken for dead', as
 void t.test('a list of 50 MB passes and is recorded, and others are answered', async (t) => {
   const cloud = await startCloud(t)
   fill(cloud, 50, 1_000_000)
-  const hub = await startTestHub(t, { upstreams: [cloud], config })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], config })
   const list = hub.as('kubelet').list(allConfigMaps)
   await cloud.sandbox.nextRequest(({ path }) => path === '/api/v1/configmaps')
   t.equal((await hub.as('operator').get('/api/v1/nodes/edge-1')).status, 200)
@@ -62,8 +66,7 @@ void t.test('a list of 50 MB passes and is recorded, and others are answered', a
 void t.test('requests that wait in the queues of an API server go on waiting', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud], config })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], config })
   // Health checks pass the queues by (apiserver, flow schema `probes`).
   using _queue = cloud.sandbox.faults.delay(2_500, (request) => !isProbe(request))
   const answers = await Promise.all(

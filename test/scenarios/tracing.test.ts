@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { podsOfNode, startCloud } from '../kit/cloud.ts'
-import { goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
 import { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from '../kit/otlp-receiver.ts'
 
@@ -17,8 +17,7 @@ const continuing = (traceparent: string) => ({
 async function start(t: Test, flags: (receiver: OtlpReceiver) => readonly string[]) {
   const [cloud, receiver] = await Promise.all([startCloud(t), otlpReceiver(t)])
   cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud], flags: flags(receiver) })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags: flags(receiver) })
   return { cloud, receiver, hub }
 }
 
@@ -124,11 +123,10 @@ void t.test('each attempt at an API server has a span', async (t) => {
     otlpReceiver(t),
   ])
   second.addPods('a')
-  const hub = await startTestHub(t, {
+  const hub = await startOnlineHub(t, {
     upstreams: [first, second],
     flags: ['--lb-mode=priority', ...everyRequest(receiver)],
   })
-  await hub.online()
   first.sandbox.faults.reset(({ url }) => url === aPod)
   t.equal((await hub.as('kubelet').send(aPod)).status, 200)
   await hub.stop()
@@ -205,8 +203,7 @@ void t.test('a collector that refuses spans is logged once', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a')
   const receiver = await otlpReceiver(t, (response) => void response.writeHead(400).end())
-  const hub = await startTestHub(t, { upstreams: [cloud], flags: everyRequest(receiver) })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags: everyRequest(receiver) })
   const perBatch = 512
   for (let i = 0; i < perBatch; i++) await hub.as('kubelet').get(aPod)
   await counted(hub, 'failed', perBatch + 1)

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 import { Condition } from '../kit/condition.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, startCloud } from '../kit/hub.ts'
 
 const asked = [
   podsOfNode,
@@ -56,8 +56,10 @@ for (const mode of ['round-robin', 'priority']) {
       cloud.addPods('a', 'b', 'c')
       const other = await cloud.sandbox.lag(0)
       t.teardown(() => other[Symbol.asyncDispose]())
-      const hub = await startTestHub(t, { upstreams: [cloud, other], flags: [`--lb-mode=${mode}`] })
-      await hub.online()
+      const hub = await startOnlineHub(t, {
+        upstreams: [cloud, other],
+        flags: [`--lb-mode=${mode}`],
+      })
       const load = new Load([
         hub.as('kubelet'),
         hub.as('kubelet', { accept: 'application/vnd.kubernetes.protobuf,application/json' }),
@@ -90,8 +92,7 @@ void t.test('a watch moves to the other API server, and misses nothing', async (
   cloud.addPods('a')
   const other = await cloud.sandbox.lag(0)
   t.teardown(() => other[Symbol.asyncDispose]())
-  const hub = await startTestHub(t, { upstreams: [cloud, other], flags: ['--lb-mode=priority'] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud, other], flags: ['--lb-mode=priority'] })
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
@@ -105,8 +106,7 @@ void t.test('an API server that lags takes back nothing that is known already', 
   cloud.addPods('a', 'b', 'c')
   const behind = await cloud.sandbox.lag(2)
   t.teardown(() => behind[Symbol.asyncDispose]())
-  const hub = await startTestHub(t, { upstreams: [cloud, behind], flags: ['--lb-mode=priority'] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud, behind], flags: ['--lb-mode=priority'] })
   const kubelet = hub.as('kubelet')
   const newest = await kubelet.list('/api/v1/pods')
   await cloud.unplug()

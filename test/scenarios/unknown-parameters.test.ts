@@ -1,7 +1,7 @@
 import { createServer, request } from 'node:http'
 import t from 'tap'
 import { pod, pods, podsOfNode } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, startCloud, type CloudServer } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { portOf } from '../kit/wire/listening.ts'
 
@@ -31,8 +31,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     async (t) => {
       const cloud = await startCloud(t)
       cloud.addPods('a', 'b')
-      const hub = await startTestHub(t, { upstreams: [await shardingServer(t, cloud)] })
-      await hub.online()
+      const hub = await startOnlineHub(t, { upstreams: [await shardingServer(t, cloud)] })
       const kubelet = hub.as('kubelet', { encoding })
       const whole = await kubelet.list(podsOfNode)
       t.strictSame(whole.names, ['default/a', 'default/b'])
@@ -70,8 +69,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 void t.test('nor do the records for a person answer it, nor the hub a write', async (t) => {
   const cloud = await startCloud(t)
   cloud.addPods('a', 'b')
-  const hub = await startTestHub(t, { upstreams: [await shardingServer(t, cloud)] })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [await shardingServer(t, cloud)] })
   await hub.as('kubelet').list(podsOfNode)
   const kubectl = hub.as('kubectl')
   const all = '/api/v1/namespaces/default/pods'

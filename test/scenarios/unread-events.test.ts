@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { tableAccept } from '../kit/client.ts'
-import { startTestHub } from '../kit/hub.ts'
+import { startOnlineHub } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const path = '/apis/example.com/v1/namespaces/default/things'
@@ -81,8 +81,7 @@ for (const [what, frame] of Object.entries(unread)) {
   for (const [component, options] of Object.entries(clients)) {
     void t.test(`${what} passes as it came, to ${component}`, async (t) => {
       await using cloud = await aggregatedServer(t)
-      const hub = await startTestHub(t, { upstreams: [cloud] })
-      await hub.online()
+      const hub = await startOnlineHub(t, { upstreams: [cloud] })
       const client = hub.as(component, options)
       t.equal((await client.list(path)).resourceVersion, '5')
       const watch = await client.watch(path, { resourceVersion: '5' })

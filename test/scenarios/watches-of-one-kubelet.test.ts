@@ -2,7 +2,7 @@ import t from 'tap'
 import { at } from '../kit/client.ts'
 import { configMaps } from '../kit/cloud.ts'
 import { heldForGood } from '../kit/held-bytes.ts'
-import { startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, startCloud } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 t.setTimeout(300_000) // so many watches take their time on a busy machine
@@ -34,8 +34,7 @@ for (const [component, count] of Object.entries(counts)) {
       for (const name of names) {
         cloud.sandbox.create(configMaps, { metadata: { name, namespace: 'default' } })
       }
-      const hub = await startTestHub(t, { upstreams: [cloud] })
-      await hub.online()
+      const hub = await startOnlineHub(t, { upstreams: [cloud] })
       const client = hub.as(component)
       const ofOne = (name: string): string =>
         `/api/v1/namespaces/default/configmaps?fieldSelector=metadata.name%3D${name}`

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { at, howItEnds, nameOf } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
-import { onlineNode, startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, onlineNode, startCloud } from '../kit/hub.ts'
 
 for (const component of ['kubelet', 'operator']) {
   for (const encoding of ['json', 'protobuf'] as const) {
@@ -27,8 +27,7 @@ for (const component of ['kubelet', 'operator']) {
       async (t) => {
         const cloud = await startCloud(t, { bookmarkMs: 3_600_000 })
         cloud.addPods('a')
-        const hub = await startTestHub(t, { upstreams: [cloud] })
-        await hub.online()
+        const hub = await startOnlineHub(t, { upstreams: [cloud] })
         const client = hub.as(component, { encoding })
         const { resourceVersion } = await client.list(podsOfNode)
         const query = { resourceVersion, allowWatchBookmarks: 'true', timeoutSeconds: '1' }
@@ -61,8 +60,7 @@ for (const [protocol, tls] of [
     `F10: a client that stops reading its watch holds up no other, and lists again: ${protocol}`,
     async (t) => {
       const cloud = await startCloud(t, { tls, watchQueueBytes: 64 * 1024 ** 2 })
-      const hub = await startTestHub(t, { upstreams: [cloud] })
-      await hub.online()
+      const hub = await startOnlineHub(t, { upstreams: [cloud] })
       const path = '/api/v1/namespaces/default/configmaps'
       const [kubelet, operator] = [
         hub.as('kubelet'),

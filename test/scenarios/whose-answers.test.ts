@@ -1,6 +1,6 @@
 import t from 'tap'
 import { configMaps } from '../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, startCloud } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 /** What yurthub caches for by default (pkg/yurthub/util/util.go DefaultCacheAgents). */
@@ -28,8 +28,7 @@ async function answeredOffline(
   for (const name of components) {
     cloud.sandbox.create(configMaps, { metadata: { name, namespace: 'default' } })
   }
-  const hub = await startTestHub(t, { upstreams: [cloud], flags })
-  await hub.online()
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags })
   for (const component of components) await hub.as(component).get(pathOf(component))
   await goOffline(cloud, hub)
   const statuses = components.map(async (component) => {
