@@ -12,7 +12,6 @@ import { storedKey } from '../../src/base/stored-key.ts'
 import { writeDurably, writeDurablySync } from '../../src/base/durable-file.ts'
 import { storedEntries } from '../../src/base/state-file.ts'
 import { storedAuthority } from '../../src/certificates/stored-authority.ts'
-import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { join } from '../../src/cli/join-command.ts'
 import { leave } from '../../src/cli/leave-command.ts'
 import type { Command } from '../../src/cli/command.ts'
@@ -284,30 +283,6 @@ void t.test('reading an image stays in it', (t) => {
   t.end()
 })
 
-void t.test('work on an image leaves no descriptor open', (t) => {
-  const { root, outside } = imageBeside(t)
-  const image = new NodeFiles(root)
-  plant(joinPath(root, 'etc/away'), outside)
-  plant(joinPath(root, 'etc/round'), '/etc/round')
-  const open = (): number => fs.readdirSync('/proc/self/fd').length
-  const before = open()
-  image.read('/etc/away/victim')
-  image.names('/etc/kubernetes')
-  image.missingAbove('/a/b/c')
-  t.throws(() => image.read('/etc/round/x'))
-  t.throws(() =>
-    image.write('/etc/kubernetes/manifests', {
-      content: Buffer.alloc(1),
-      mode: 0o600,
-      uid: 0,
-      gid: 0,
-    }),
-  )
-  image.removeFolder('/etc/kubernetes')
-  t.equal(open(), before)
-  t.end()
-})
-
 void t.test(
   'the hub reads and closes no file of another through a link of its folder',
   async (t) => {
@@ -340,22 +315,6 @@ void t.test(
     t.strictSame(storedEntries(joinPath(own, 'proofs.json'), isText), [])
   },
 )
-
-void t.test('an authority of another that a link leads to is not used', async (t) => {
-  const folder = t.testdir({ outside: {}, own: { pki: {} } })
-  const other = await CertificateAuthority.create('nodehub-ca')
-  for (const [name, content] of [
-    ['ca.crt', other.certificate],
-    ['ca.key', other.key],
-  ] as const) {
-    fs.writeFileSync(joinPath(folder, 'outside', name), content)
-    plant(joinPath(folder, 'own/pki', name), joinPath(folder, 'outside', name))
-  }
-  await t.rejects(
-    storedAuthority(joinPath(folder, 'own/pki'), () => undefined),
-    /is a link/,
-  )
-})
 
 void t.test('a file is written in the place of a link, and beside one', async (t) => {
   const folder = t.testdir({ outside: { victim: 'precious' }, own: {} })
