@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import t from 'tap'
 import { tableAccept } from '../kit/client.ts'
-import { startOnlineHub, startTestHub } from '../kit/hub.ts'
+import { startTestHub } from '../kit/hub.ts'
 import { ScriptedServer } from '../kit/scripted-server.ts'
 import { until } from '../kit/until.ts'
 
