@@ -5,6 +5,7 @@ import type { Identity } from '../../api/request/identity.ts'
 import { parseRequestInfo } from '../../api/request/request-info.ts'
 import type { Claim, Credential, Exchange } from './exchange.ts'
 import { HeaderList } from './headers.ts'
+import { isProven } from './proven.ts'
 
 /** The identity and credentials of a request that the hub makes. */
 export interface RequestCredentials {
@@ -14,6 +15,19 @@ export interface RequestCredentials {
   readonly authorization?: string
   /** Gets the upstream's answer. */
   readonly claim?: Claim
+}
+
+/**
+ * The caller's credentials for requests that the hub makes on its behalf; `undefined`: the caller
+ * is not proven.
+ */
+export function requestCredentialsOf(exchange: Exchange): RequestCredentials | undefined {
+  if (!isProven(exchange)) return undefined
+  const { identity, credential, headers, claim } = exchange
+  if (credential === 'node') return { identity, credential }
+  const authorization = headers.get('authorization')
+  if (authorization === undefined) return undefined
+  return { identity, credential, authorization, ...(claim && { claim }) }
 }
 
 export interface OwnRequest extends RequestCredentials {

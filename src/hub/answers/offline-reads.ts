@@ -1,19 +1,25 @@
 import { isSelectable, selectableKind } from '../../api/kube/selectable-fields.ts'
+import { objectKind } from '../../api/codec/list.ts'
 import { tableOfRow } from '../../api/codec/object.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { covers, parseFieldSelector, selectorOfName } from '../../api/kube/selectors.ts'
 import { badRequest, notFound, serviceUnavailable, StatusError } from '../../api/kube/status.ts'
+import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { answerHeaders, objectReply } from './replies.ts'
-import { refusalOfNewer, refuseNewerGet } from './requested-version.ts'
+import { answerHeaders, listReply, objectReply } from './replies.ts'
+import {
+  refusalOfNewer,
+  refuseInvalidVersion,
+  refuseNewerGet,
+  refuseOtherListVersion,
+} from './requested-version.ts'
 import { documentKeys, memberKey, namedObject, objectKey } from './keys.ts'
-import { offlineList } from './offline-list.ts'
 import { withAge, withStaleness } from './staleness.ts'
 import type { ObjectStore, StoredCollection, StoredObject } from '../store/store.ts'
 import type { OverlayKey, StatusOverlays } from './status-overlays.ts'
-import { coveringCollection, newestCoveringVersion } from './covering-collection.ts'
+import { coveringCollection, newestCoveringVersion, storedList } from './covering-collection.ts'
 
 /**
  * The 503 for objects that the cache does not hold. It has no Retry-After: client-go repeats a 503
@@ -135,20 +141,32 @@ export const overlayKey = ({ identity }: Exchange, info: ResourceRequest): Overl
   ...namedObject(info),
 })
 
-/** Answers a list, with the statuses that the caller has written offline. */
+/**
+ * Answers a list at the newest stored version, in one page whatever the limit, with the statuses
+ * that the caller has written offline. Throws 504 for a newer version, 410 for exactly another one
+ * or a further page, and an API server's error for invalid options, whatever is stored.
+ */
 export function localList(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
   overlays: StatusOverlays,
 ): ListReply {
+  const options = listOptionsOf(info.query, false, true)
+  refuseVersionWithContinue(options)
   const collection = coveringCollection(exchange, info, store)
+  if (!collection) throw unansweredCollection(info)
+  const { representation, resourceVersion } = collection
+  refuseInvalidVersion(options.resourceVersion, resourceVersion, 'list')
+  refuseOtherListVersion(options, resourceVersion)
+  const stored = storedList(collection, store)
+  if (!stored) throw unansweredCollection(info)
   const of = { identity: exchange.identity, gvr: info.gvr }
-  const reply = offlineList(exchange, info, collection, store, (stored, { kind, representation }) =>
-    overlays.showAll(of, representation, kind, stored),
+  const reply = listReply(
+    representation,
+    overlays.showAll(of, representation, objectKind(stored.gvk), stored),
   )
-  if (!reply) throw unansweredCollection(info)
-  return reply
+  return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
 /**

@@ -84,8 +84,7 @@ const spreadMs = 500
 /**
  * An informer of the hub itself: a reflector of a collection, and the values read of its objects.
  * It reads through the hub's own path to API servers and cache, so that offline it has the cached
- * state. After a watch that was cut and had no events it lists the collection, which also detects a
- * cluster that was restored from a backup.
+ * state.
  */
 export class HubInformer<T> implements AsyncDisposable {
   readonly #parts: InformerParts<T>
@@ -96,8 +95,6 @@ export class HubInformer<T> implements AsyncDisposable {
   #isSynced = false
   #version: string | undefined
   #watch: WatchReply | undefined
-  /** The last watch had events. */
-  #gotEvents = false
   #retry = new AbortController()
 
   constructor(parts: InformerParts<T>) {
@@ -108,7 +105,6 @@ export class HubInformer<T> implements AsyncDisposable {
         listerWatcher: {
           list: (_version, ending) => this.#inServedVersion(() => this.#list(ending)),
           watch: (options, ending) => this.#inServedVersion(() => this.#open(options, ending)),
-          isRestored: () => Promise.resolve(!this.#gotEvents),
         },
         version: () => this.#version,
         onRecovery: (act) => this.#onRetryDue(signal, act),
@@ -122,13 +118,13 @@ export class HubInformer<T> implements AsyncDisposable {
         onFailed: (cause) => {
           if (cause instanceof ResourceExpired) return
           parts.onFailed(cause)
-          const isRefused = cause instanceof RequestRefused
-          // Only a list shows that the refusal is over.
-          if (isRefused) {
-            this.#gotEvents = false
-            reflector.mayBeRestored = true
-          }
-          parts.onState(isRefused ? { kind: 'refused', code: cause.status } : { kind: 'failed' })
+          // Only a list shows that the failure is over.
+          this.#version = undefined
+          parts.onState(
+            cause instanceof RequestRefused
+              ? { kind: 'refused', code: cause.status }
+              : { kind: 'failed' },
+          )
         },
       },
       false,
@@ -203,7 +199,6 @@ export class HubInformer<T> implements AsyncDisposable {
     const reply = await this.#request(watchQuery(options), signal)
     if (reply.kind !== 'watch') throw refusalOf(reply)
     this.#watch = reply
-    this.#gotEvents = false
     return reply.events
   }
 
@@ -225,7 +220,6 @@ export class HubInformer<T> implements AsyncDisposable {
     if (!watch || version === undefined || isBefore(version, this.#version))
       throw new ResourceExpired()
     this.#version = version
-    this.#gotEvents = true
     let changed = false
     for (const event of events) {
       if (!isObjectEvent(event)) continue

@@ -1,6 +1,8 @@
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import { impersonates } from '../../http/exchange/headers.ts'
-import { qualifiedResource } from '../../api/kube/gvk.ts'
+import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
+import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
+import type { Encoding } from '../../api/kube/media-type.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
 import { areUnderstood } from '../../api/request/parameters.ts'
 import {
@@ -10,6 +12,7 @@ import {
   type ResourceRequest,
 } from '../../api/request/request-info.ts'
 import { selectorsOf } from '../answers/keys.ts'
+import type { ObjectOfKind } from '../store/store.ts'
 
 /**
  * The recordable part of an exchange: an object, a collection by list or watch, an event that the
@@ -20,6 +23,18 @@ export type Recordable =
   | { readonly kind: 'event'; readonly info: ResourceRequest }
   | { readonly kind: 'document' }
   | { readonly kind: 'token' | 'review'; readonly info: ResourceRequest; readonly content: Buffer }
+
+/** The reports of the recorder. No failure keeps an answer from its client. */
+export interface RecorderHooks {
+  readonly onRecorded: (kind: Recordable['kind']) => void
+  /** The store failed; the client was answered all the same. */
+  readonly onStoreFailure: (cause: unknown) => void
+  /** An answer could not be parsed. */
+  readonly onMalformed: (cause: unknown, exchange: Exchange) => void
+  /** An API server has accepted an event of the node. */
+  readonly onEvent: (gvr: GVR, encoding: Encoding, event: ObjectOfKind) => void
+  readonly onUnpacked: OnUnpacked
+}
 
 /**
  * Writes whose answer is recorded like a read: a kubelet creates these objects once and reads them

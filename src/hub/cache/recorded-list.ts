@@ -10,7 +10,7 @@ import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
 import { addressOf, textOf } from '../store/log/address.ts'
-import type { RecorderHooks } from './recorder-hooks.ts'
+import type { RecorderHooks } from './recordable.ts'
 
 interface RecordedListParts {
   readonly head: NonNullable<DecodedChunk['head']>

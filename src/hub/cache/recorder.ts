@@ -20,13 +20,12 @@ import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.t
 import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
-import { recordable, type Recordable } from './recordable.ts'
-import type { RecorderHooks } from './recorder-hooks.ts'
+import { recordable, type Recordable, type RecorderHooks } from './recordable.ts'
 import { projectionOf, showsProjection } from './projection.ts'
 import { cachedTokenOf, TokenCache } from './token-cache.ts'
 import { reviewIn } from '../../api/codec/review.ts'
 import type { RecordedReviews } from '../answers/recorded-reviews.ts'
-import { RecordedWatch } from './recorded-watch.ts'
+import { decodedWatch } from './decoded-watch.ts'
 
 /** The part of an answer to record. */
 export type RecordingPlan = Recordable & {
@@ -160,7 +159,12 @@ export class Recorder {
       case 'list':
         return this.#list(exchange, what, reply, encoding)
       case 'watch':
-        return this.#watch(exchange, what.info, reply, [expected, ...others])
+        return decodedWatch(reply, [expected, ...others], {
+          info: what.info,
+          store: this.#store,
+          hooks: this.#hooks,
+          exchange,
+        })
     }
   }
 
@@ -379,31 +383,6 @@ export class Recorder {
       if (!(error instanceof MalformedBody)) return brokenAnswer(error)
       this.#hooks.onMalformed(error, exchange)
       return replayable.replay()
-    }
-  }
-
-  #watch(
-    exchange: Exchange,
-    info: ResourceRequest,
-    reply: BytesReply,
-    representations: readonly [Representation, ...Representation[]],
-  ): Reply {
-    const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
-    replayable.stopKeeping()
-    const watch = new RecordedWatch({
-      replayable,
-      representations,
-      info,
-      store: this.#store,
-      hooks: this.#hooks,
-      exchange,
-    })
-    return {
-      ...reply,
-      kind: 'watch',
-      representation: () => watch.representation,
-      events: watch.events,
-      gvk: () => watch.gvk,
     }
   }
 }

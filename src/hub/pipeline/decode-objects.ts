@@ -1,4 +1,5 @@
 import { joined } from '../../base/bytes.ts'
+import { decodedWatch } from '../cache/decoded-watch.ts'
 import { ReplayableBody } from '../cache/replayable-body.ts'
 import { brokenAnswer } from '../cache/recorder.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
@@ -13,6 +14,7 @@ import type {
   Exchange,
   ListReply,
   ObjectReply,
+  WatchReply,
 } from '../../http/exchange/exchange.ts'
 import { isGzip, withLength } from '../../http/exchange/unpacked.ts'
 import { encodingOf } from '../../api/kube/media-type.ts'
@@ -109,4 +111,19 @@ function listIn(
   }
   const list = { gvk, head: bytes, batches, end: () => Promise.resolve(end) }
   return { ...reply, kind: 'list', representation, list }
+}
+
+/**
+ * Decodes the events of a watch that was not recorded, of whole objects only; returns any other
+ * answer unchanged. Its events lack the previous states, and its collection has no snapshot.
+ */
+export function decodeWatch(
+  reply: BytesReply,
+  representation: Representation,
+): WatchReply | BytesReply {
+  const { status, headers } = reply
+  const isReadable = headers.get('content-encoding') === undefined || isGzip(headers)
+  const isOfForm = encodingOf(headers.get('content-type')) === representation.encoding
+  const isRead = status === 200 && isReadable && isOfForm && representation.projection === 'object'
+  return isRead ? decodedWatch(reply, [representation]) : reply
 }

@@ -144,11 +144,11 @@ void t.test('selected objects are reported first, and then their changes', async
   t.strictSame(told, [['a'], ['a', 'b'], ['b']])
 })
 
-void t.test('a watch that brought an event is resumed, another begins with a list', async (t) => {
-  const { asked, condition } = following(t, [
+void t.test('a watch that ends is resumed, and one that fails is listed', async (t) => {
+  const { asked, states, condition } = following(t, [
     list('10'),
     watch(bookmark('15')),
-    watch(),
+    new Error('no link'),
     list('15'),
   ])
   await condition.until(() => asked.length >= 5)
@@ -159,6 +159,7 @@ void t.test('a watch that brought an event is resumed, another begins with a lis
     `list ${path} 0`,
     `watch ${path} 15`,
   ])
+  t.strictSame(states, [{ kind: 'synced' }, { kind: 'failed' }, { kind: 'synced' }])
 })
 
 void t.test('an expired, older or invalid version leads to a list', async (t) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { BytesReply, WatchReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import { decodeWatch } from '../../../src/hub/pipeline/decode-watch.ts'
+import { decodeWatch } from '../../../src/hub/pipeline/decode-objects.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { event } from '../cache/recording.ts'
 import { failingSource } from '../../kit/failing-source.ts'

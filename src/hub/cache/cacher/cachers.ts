@@ -15,6 +15,7 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../../api/kube/resource-version.ts'
+import { requestCredentialsOf } from '../../../http/exchange/own-request.ts'
 import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
 import { StatusError } from '../../../api/kube/status.ts'
 import { RequestRefused } from '../../../api/reflector/reflector.ts'
@@ -33,7 +34,6 @@ import { addressOf, textOf } from '../../store/log/address.ts'
 import { watchStart, type ReadStart } from './read-start.ts'
 import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } from './cacher.ts'
 import type { LogBounds } from './event-log.ts'
-import { requestCredentialsOf } from './request-credentials.ts'
 import {
   storedListerWatcher,
   type ReflectorClient,
