@@ -11,6 +11,7 @@ import {
 } from '../../src/api/kube/node-pool.ts'
 import { nodes, pods } from '../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../kit/cluster-api.ts'
+import { said, type Said } from '../kit/terminal.ts'
 
 t.setTimeout(300_000)
 
@@ -33,14 +34,8 @@ const daemonSet = (name: string, metadata: JsonObject = {}, spec: JsonObject = {
   },
 })
 
-async function check({ api }: TestCluster): Promise<{ code: number; out: string }> {
-  let out = ''
-  const terminal = {
-    out: (text: string) => void (out += text),
-    err: (text: string) => t.fail(text),
-  }
-  return { code: await checkCluster(api, terminal), out }
-}
+const check = ({ api }: TestCluster): Promise<Said> =>
+  said((terminal) => checkCluster(api, terminal))
 
 const affinityOf = ({ sandbox }: TestCluster, name: string) =>
   valueAt(sandbox.get(daemonSets, name, 'kube-system'), 'spec', 'template', 'spec', 'affinity')

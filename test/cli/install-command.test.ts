@@ -1,4 +1,4 @@
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -21,16 +21,11 @@ import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { startSystemdSocket, type SystemdSocket } from '../kit/systemd-socket.ts'
 import { until } from '../kit/until.ts'
-import { killedAt } from '../node/join/killed.ts'
 import { nodeRoot, treeOf } from '../node/join/node-root.ts'
 import { laterLog } from '../kit/log-on-disk.ts'
+import { said, type Said } from '../kit/terminal.ts'
 
 t.setTimeout(300_000)
-
-interface Said {
-  readonly code: number
-  readonly err: string
-}
 
 interface Host extends TestCluster {
   readonly root: string
@@ -39,8 +34,6 @@ interface Host extends TestCluster {
   /** With which it is run. */
   readonly flags: readonly string[]
   run(...flags: string[]): Promise<Said>
-  /** Runs it for a copy of the host. */
-  runAt(root: string, ...flags: string[]): Promise<Said>
   report(): InstallReport | undefined
 }
 
@@ -72,26 +65,19 @@ async function startHost(
   const ended = new AbortController()
   t.teardown(() => ended.abort())
   void startHub(root, ports, { versionOf, startedOf }, ended.signal)
-  const flagsOf = (at: string): readonly string[] => [
-    `--root=${at}`,
+  const flags = [
+    `--root=${root}`,
     '--image=hub:1',
     `--proxy-secure-port=${ports.secure}`,
     `--serve-port=${ports.ops}`,
   ]
-  const runAt = async (at: string, ...flags: string[]): Promise<Said> => {
-    let err = ''
-    const argv = [...flagsOf(at), ...flags]
-    const terminal = { out: () => undefined, err: (said: string) => void (err += said) }
-    return { code: await install.run(argv, terminal), err }
-  }
   return {
     ...cluster,
     root,
     systemd,
     ports,
-    flags: flagsOf(root),
-    run: (...flags) => runAt(root, ...flags),
-    runAt,
+    flags,
+    run: (...more) => said((terminal) => install.run([...flags, ...more], terminal)),
     report: () => installReportIn(cluster.sandbox.get(nodes, 'edge-1') ?? {}),
   }
 }
@@ -357,55 +343,6 @@ void t.test('without an API server an installed host stays installed', async (t)
   t.match(await host.run(), { code: 0, err: /the Node does not say so: no API server was reached/ })
   t.strictSame(treeOf(host.root), installed)
   t.equal(host.systemd.restarted.length, 1)
-})
-
-void t.test('an installer killed at any step can be resumed or undone', async (t) => {
-  let looks = 0
-  // One hub stands for those of all copies of the host.
-  const host = await startHost(t, { startedOf: () => looks++ })
-  const left = mkdtempSync('/tmp/nodehub-left-')
-  t.teardown(() => rmSync(left, { recursive: true, force: true }))
-  const before = treeOf(host.root, state)
-  await host.run()
-  const installed = treeOf(host.root, `${state}/pki`)
-  const copies = mkdtempSync('/tmp/nodehub-')
-  t.teardown(() => rmSync(copies, { recursive: true, force: true }))
-  let count = 0
-  const copyOf = async (root: string): Promise<string> => {
-    const copy = join(copies, String(++count))
-    const filter = (path: string): boolean => !path.startsWith(join(root, 'run'))
-    cpSync(root, copy, { recursive: true, verbatimSymlinks: true, filter })
-    await startSystemdSocket(t, copy)
-    return copy
-  }
-  // Its authority stays, as the hub of the test has a certificate of it.
-  cpSync(join(host.root, state, 'pki'), join(left, 'pki'), { recursive: true })
-  const withAuthority = (root: string): void => {
-    mkdirSync(join(root, state), { recursive: true, mode: 0o700 })
-    cpSync(join(left, 'pki'), join(root, state, 'pki'), { recursive: true })
-  }
-  const removed = await copyOf(host.root)
-  t.equal((await host.runAt(removed, '--uninstall')).code, 0)
-  withAuthority(removed)
-  let points = 0
-  for (const [flags, from] of [
-    [[], removed],
-    [['--uninstall'], host.root],
-  ] as const) {
-    for (let at = 1; ; at += 3) {
-      const root = await copyOf(from)
-      if (await killedAt(at, () => host.runAt(root, ...flags))) break
-      points += 1
-      const where = `${flags.join('')}, killed at its step ${at}`
-      const other = await copyOf(root)
-      withAuthority(other)
-      t.equal((await host.runAt(other)).code, 0, where)
-      t.strictSame(treeOf(other, `${state}/pki`), installed, `${where}: installed`)
-      t.equal((await host.runAt(root, '--uninstall')).code, 0, where)
-      t.strictSame(treeOf(root, state), before, `${where}: removed`)
-    }
-  }
-  t.ok(points > 15, `${points} steps`)
 })
 
 void t.test('an installer ends at SIGTERM, and the next one goes on', async (t) => {

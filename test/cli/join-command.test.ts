@@ -2,7 +2,7 @@ import t from 'tap'
 import fs from 'node:fs'
 import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
-import { hostname, tmpdir } from 'node:os'
+import { hostname } from 'node:os'
 import { dirname, join as joinPath } from 'node:path'
 import { parse } from 'yaml'
 import { join } from '../../src/cli/join-command.ts'
@@ -788,8 +788,7 @@ void t.test('the host of a static pod is given a command, where it has none', as
     path = command,
     ...flags: string[]
   ): Promise<string | undefined> => {
-    const root = nodeRoot(fs.mkdtempSync(joinPath(tmpdir(), 'nodehub-test-')), { files })
-    t.teardown(() => fs.rmSync(root, { recursive: true }))
+    const root = nodeRoot(rootFolder(t), { files })
     const before = treeOf(root, state)
     t.equal((await joining(root, '--image=hub:1', ...flags)).code, 0)
     const found = fs.existsSync(joinPath(root, path)) ? read(root, path) : undefined
@@ -979,8 +978,7 @@ void t.test(
   'at boot systemd starts the units of join --systemd',
   { skip: !fs.existsSync(systemd) && `no ${systemd}` },
   async (t) => {
-    const root = nodeRoot(fs.mkdtempSync(joinPath(tmpdir(), 'nodehub-boot-')), { files: installed })
-    t.teardown(() => fs.rmSync(root, { recursive: true, force: true }))
+    const root = nodeRoot(rootFolder(t), { files: installed })
     await joining(root, bySystemd)
     const service = joinPath(root, unit('nodehub.service'))
     // A program that systemd finds, as it finds Node on a node.

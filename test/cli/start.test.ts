@@ -1,23 +1,17 @@
 import t from 'tap'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { noDisk, smallDisk } from '../kit/disk.ts'
 import { HubProcess, startHubProcess } from '../kit/hub-process.ts'
 import { startCloud } from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { laterLog } from '../kit/log-on-disk.ts'
+import { rootFolder } from '../kit/root-folder.ts'
 
 // Processes are started here, which takes its time on a machine with much to do.
 t.setTimeout(300_000)
 
 const nowhere = { upstreams: [{ url: 'http://127.0.0.1:1' }] }
-
-function folder(t: Teardown): string {
-  const path = mkdtempSync(join(tmpdir(), 'nodehub-start-'))
-  t.teardown(() => rmSync(path, { recursive: true, force: true }))
-  return path
-}
 
 /** Starts a hub that cannot run, and resolves to what it says at last. */
 async function lastWords(t: Teardown, rootDir: string, ...flags: string[]): Promise<string> {
@@ -38,7 +32,7 @@ void t.test('a second hub in a folder names the first’s process', async (t) =>
 })
 
 void t.test('a cache of a later release is reported with both versions', async (t) => {
-  const rootDir = folder(t)
+  const rootDir = rootFolder(t)
   mkdirSync(join(rootDir, 'state', 'cache'), { recursive: true })
   laterLog(join(rootDir, 'state', 'cache'))
   const said = await lastWords(t, rootDir)
@@ -47,13 +41,13 @@ void t.test('a cache of a later release is reported with both versions', async (
 })
 
 void t.test('a --root-dir that is a file is named', async (t) => {
-  const rootDir = folder(t)
+  const rootDir = rootFolder(t)
   writeFileSync(join(rootDir, 'state'), '')
   t.match(await lastWords(t, rootDir), `--root-dir=${join(rootDir, 'state')} cannot be used`)
 })
 
 void t.test('a folder that cannot be made is named with its flag', async (t) => {
-  const rootDir = folder(t)
+  const rootDir = rootFolder(t)
   writeFileSync(join(rootDir, 'file'), '')
   const cache = join(rootDir, 'file', 'cache')
   const said = await lastWords(t, rootDir, `--disk-cache-path=${cache}`)

@@ -273,3 +273,28 @@ void t.test('a message that repeats its metadata is read as decoders read it', a
   const body = bytes('k8s\0', typeMeta, field(0x12, item))
   t.match(cutList('protobuf', 'object', [body]).objects, [{ name: 'b', resourceVersion: '1' }])
 })
+
+void t.test('bytes that are no list in protobuf are malformed', async (t) => {
+  const huge = bytes(0x12, 0xff, 0xff, 0xff, 0xff, 0x0f)
+  const bodies = [
+    bytes(''),
+    bytes('k8s\0'),
+    bytes('k9s\0', typeMeta),
+    bytes('k8s\0', typeMeta),
+    bytes('k8s\0', field(0x12)),
+    bytes('k8s\0', field(0x0a, field(0x0a, 'v1')), field(0x12)),
+    bytes('k8s\0', typeMeta, field(0x12), field(0x12)),
+    bytes('k8s\0', typeMeta, field(0x12, 0x12, 5, 'abc')),
+    bytes('k8s\0', typeMeta, field(0x12, 0x12, 4, 0x0a, 0), field(0x1a)),
+    bytes('k8s\0', typeMeta, field(0x12, 0x10, 5)),
+    bytes('k8s\0', typeMeta, field(0x12, 0x13)),
+    bytes('k8s\0', typeMeta, field(0x12, 0x02, 0x00)),
+    bytes('k8s\0', typeMeta, field(0x12, field(0x12, 0x0a, 9))),
+    bytes('k8s\0', typeMeta, huge, huge),
+    bytes('k8s\0', typeMeta, 0x12, Buffer.alloc(11, 0xff)),
+    bytes('k8s\0', huge.fill(0x0a, 0, 1)),
+  ]
+  for (const body of bodies) {
+    t.throws(() => cutList('protobuf', 'object', [body]), malformed, body.toString('hex'))
+  }
+})

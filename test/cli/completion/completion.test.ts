@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runCli } from '../../../src/cli/cli.ts'
 import { findBinaries } from '../../kit/cluster/binaries.ts'
+import { said } from '../../kit/terminal.ts'
 
 t.setTimeout(300_000)
 
@@ -134,11 +135,9 @@ void t.test('every flag of a command that has an effect is completed, and no oth
 })
 
 void t.test('another shell is refused', async (t) => {
-  let said = ''
-  const terminal = {
-    out: () => t.fail('nothing is printed'),
-    err: (text: string) => void (said += text),
-  }
-  t.equal(await runCli(['completion', 'tcsh'], terminal), 2)
-  t.match(said, 'it needs one of bash, zsh, fish')
+  t.match(await said((terminal) => runCli(['completion', 'tcsh'], terminal)), {
+    code: 2,
+    out: '',
+    err: 'it needs one of bash, zsh, fish',
+  })
 })

@@ -145,13 +145,16 @@ void t.test('a report can be read as YAML', async (t) => {
 })
 
 void t.test('--help is about the sub-command that it follows', async (t) => {
-  let out = ''
-  const terminal = { out: (text: string) => (out += text), err: (text: string) => t.fail(text) }
-  t.equal(await runCli(['inspect', 'boot', '--help'], terminal), 0)
-  t.match(out, /^Usage: nodehub inspect boot \[FLAG\.\.\.\]\n\nShows whether the node/)
-  out = ''
-  t.equal(await runCli(['inspect', '--help'], terminal), 0)
-  t.match(out, /^Usage: nodehub inspect WHAT[^]*^ {2}boot$[^]*^ {2}host-network$/m)
+  const help = async (...words: string[]): Promise<string> =>
+    (await said((terminal) => runCli([...words, '--help'], terminal))).out
+  t.match(
+    await help('inspect', 'boot'),
+    /^Usage: nodehub inspect boot \[FLAG\.\.\.\]\n\nShows whether the node/,
+  )
+  t.match(
+    await help('inspect'),
+    /^Usage: nodehub inspect WHAT[^]*^ {2}boot$[^]*^ {2}host-network$/m,
+  )
 })
 
 void t.test('--watch prints a report again when it has changed', async (t) => {

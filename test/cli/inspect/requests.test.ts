@@ -10,16 +10,19 @@ import { nodehubProgram } from '../../kit/hub-programs.ts'
 import { goOffline, onlineNode, startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
 import { until } from '../../kit/until.ts'
 import { portOf } from '../../kit/wire/listening.ts'
+import { said, type Said } from '../../kit/terminal.ts'
 
 const flagsFor = (hub: TestHub): [string, string] => [
   `--serve-port=${hub.hub.opsPort}`,
   `--token-file=${hub.inspectTokenFile}`,
 ]
 
+const asked = (...argv: string[]): Promise<Said> =>
+  said((terminal) => inspect.run(['requests', ...argv], terminal))
+
 async function run(hub: TestHub, ...argv: string[]): Promise<string> {
-  let out = ''
-  const terminal = { out: (text: string) => (out += text), err: (text: string) => t.fail(text) }
-  t.equal(await inspect.run(['requests', ...flagsFor(hub), ...argv], terminal), 0)
+  const { code, out, err } = await asked(...flagsFor(hub), ...argv)
+  t.strictSame([code, err], [0, ''])
   return out
 }
 
@@ -125,14 +128,14 @@ void t.test('flags select requests at the hub', async (t) => {
 
   const sent = await hub.ops.get('/inspect/requests?resource=pods')
   t.equal((JSON.parse(sent.body.toString()) as { items: object[] }).items.length, 1)
-  const asked = await hub.ops.get('/inspect/requests?colour=red')
-  t.equal(asked.status, 400)
-  t.match(asked.body.toString(), 'requests are not selected by "colour"')
-  let err = ''
-  const terminal = { out: () => t.fail('printed'), err: (text: string) => void (err += text) }
-  const wrong = ['requests', '--code=6xx', '--source=moon', '--slower-than=late']
-  t.equal(await inspect.run(wrong, terminal), 2)
-  t.match(err, /--code: .*no status code[\s\S]*--source: [\s\S]*--slower-than: /)
+  const strange = await hub.ops.get('/inspect/requests?colour=red')
+  t.equal(strange.status, 400)
+  t.match(strange.body.toString(), 'requests are not selected by "colour"')
+  t.match(await asked('--code=6xx', '--source=moon', '--slower-than=late'), {
+    code: 2,
+    out: '',
+    err: /--code: .*no status code[\s\S]*--source: [\s\S]*--slower-than: /,
+  })
 })
 
 void t.test('--watch prints each request as it ends', async (t) => {

@@ -529,24 +529,21 @@ const preferred = {
   ],
 }
 
-const affinities: readonly (readonly [string, JsonObject | undefined])[] = [
-  ['no affinity', undefined],
-  ['no node affinity', { podAntiAffinity: {} }],
-  ['a preferred one only', { nodeAffinity: preferred }],
-  ['a term', required({ matchExpressions: [zone] })],
-  [
-    'terms, one of which says so',
-    required({ matchExpressions: [zone, off] }, { matchExpressions: [zone] }),
-  ],
-  ['all of which say so', required({ matchExpressions: [off] }, { matchExpressions: [zone, off] })],
-  ['a term of fields', required({ matchFields: [byName] })],
-  ['a term that matches nothing', required({})],
-  ['one of them beside another', required({}, { matchExpressions: [zone], matchFields: [byName] })],
-  [
-    'a term that nearly says so',
-    required({ matchExpressions: [{ ...off, values: ['true', 'x'] }] }),
-  ],
-]
+const affinities: Readonly<Record<string, JsonObject | undefined>> = {
+  'no affinity': undefined,
+  'no node affinity': { podAntiAffinity: {} },
+  'a preferred one only': { nodeAffinity: preferred },
+  'a term': required({ matchExpressions: [zone] }),
+  'terms, one of which says so': required(
+    { matchExpressions: [zone, off] },
+    { matchExpressions: [zone] },
+  ),
+  'all of which say so': required({ matchExpressions: [off] }, { matchExpressions: [zone, off] }),
+  'a term of fields': required({ matchFields: [byName] }),
+  'a term that matches nothing': required({}),
+  'one of them beside another': required({}, { matchExpressions: [zone], matchFields: [byName] }),
+  'a term that nearly says so': required({ matchExpressions: [{ ...off, values: ['true', 'x'] }] }),
+}
 
 const podOf = (affinity: JsonObject | undefined, annotations: JsonObject): JsonObject => ({
   apiVersion: 'v1',
@@ -560,7 +557,7 @@ const mirror = { 'kubernetes.io/config.mirror': 'x', 'kubernetes.io/config.sourc
 const pods = '/api/v1/namespaces/default/pods'
 
 export const podCases: readonly Case[] = [
-  ...affinities.map(([what, affinity]): Case => {
+  ...Object.entries(affinities).map(([what, affinity]): Case => {
     const pod = podOf(affinity, { [exclude]: 'true' })
     const kept = valueAt(keptOffHostNetwork(pod), 'spec', 'affinity') ?? null
     return {
@@ -620,107 +617,67 @@ interface Wishing {
   readonly namespace?: string
 }
 
-/** Pods, and whether they come onto the network of the pool that they name. */
-const wishes: readonly (readonly [string, Wishing, boolean])[] = [
-  ['its wish', { labels: { [desired]: 'host' } }, true],
-  [
-    'its wish as first proposed',
-    { labels: { 'nodepool.openyurt.io/desired-nodepool': 'host' } },
-    true,
-  ],
-  ['the label of YurtAppSet', { labels: { 'apps.openyurt.io/pool-name': 'host-too' } }, true],
-  ['its node selector', { spec: selectsHost }, true],
-  ['its affinity', { spec: { affinity: required(inPools('host')) } }, true],
-  [
-    'each alternative of it',
-    { spec: { affinity: required(inPools('host'), { ...inPools('host'), ...onNodes('x') }) } },
-    true,
-  ],
-  [
-    'an alternative beside one that matches nothing',
-    { spec: { affinity: required({}, inPools('host')) } },
-    true,
-  ],
-  [
-    'a requirement beside others',
-    {
-      spec: {
-        affinity: required({ matchExpressions: [zone, off, ...inPools('host').matchExpressions] }),
-      },
+/** Pods that come onto the network of the pool that they name. */
+const joining: Readonly<Record<string, Wishing>> = {
+  'its wish': { labels: { [desired]: 'host' } },
+  'its wish as first proposed': { labels: { 'nodepool.openyurt.io/desired-nodepool': 'host' } },
+  'the label of YurtAppSet': { labels: { 'apps.openyurt.io/pool-name': 'host-too' } },
+  'its node selector': { spec: selectsHost },
+  'its affinity': { spec: { affinity: required(inPools('host')) } },
+  'each alternative of it': {
+    spec: { affinity: required(inPools('host'), { ...inPools('host'), ...onNodes('x') }) },
+  },
+  'an alternative beside one that matches nothing': {
+    spec: { affinity: required({}, inPools('host')) },
+  },
+  'a requirement beside others': {
+    spec: {
+      affinity: required({ matchExpressions: [zone, off, ...inPools('host').matchExpressions] }),
     },
-    true,
-  ],
-  [
-    'two ways to one pool',
-    { spec: selectsHost, labels: { 'apps.openyurt.io/pool-name': 'host' } },
-    true,
-  ],
-  ['its node, as DaemonSets do', { spec: { affinity: required(onNodes('in-host')) } }, true],
-  ['its nodeName, without a scheduler', { spec: { nodeName: 'in-host' } }, true],
-  ['a node of a standard pool', { spec: { nodeName: 'in-standard' } }, false],
-  ['a node in no pool', { spec: { affinity: required(onNodes('orphan')) } }, false],
-  ['a node that is not there', { spec: { affinity: required(onNodes('gone')) } }, false],
-  [
-    'one of two nodes',
-    { spec: { affinity: required(onNodes('in-host'), onNodes('orphan')) } },
-    false,
-  ],
-  ['a pool that is not there', { spec: { nodeSelector: { [nodepool]: 'gone' } } }, false],
-  [
-    'a pool that is not there, and a node',
-    { spec: { nodeName: 'in-host', nodeSelector: { [nodepool]: 'gone' } } },
-    false,
-  ],
-  ['a standard pool', { labels: { [desired]: 'standard' } }, false],
-  ['two pools', { spec: selectsHost, labels: { [desired]: 'standard' } }, false],
-  ['two host-network pools', { spec: selectsHost, labels: { [desired]: 'host-too' } }, false],
-  ['a pool out of two', { spec: { affinity: required(inPools('host', 'standard')) } }, false],
-  [
-    'a pool or another',
-    { spec: { affinity: required(inPools('host'), inPools('standard')) } },
-    false,
-  ],
-  [
-    'a pool or none',
-    { spec: { affinity: required(inPools('host'), { matchExpressions: [zone] }) } },
-    false,
-  ],
-  [
-    'a pool that it is kept off',
-    {
-      spec: {
-        affinity: required({
-          matchExpressions: [{ key: nodepool, operator: 'NotIn', values: ['host'] }],
-        }),
-      },
+  },
+  'two ways to one pool': { spec: selectsHost, labels: { 'apps.openyurt.io/pool-name': 'host' } },
+  'its node, as DaemonSets do': { spec: { affinity: required(onNodes('in-host')) } },
+  'its nodeName, without a scheduler': { spec: { nodeName: 'in-host' } },
+  'a pool, with the same port of the host': {
+    spec: withPorts({ containerPort: 80, hostPort: 80 }),
+  },
+}
+
+/** Pods that do not. */
+const apart: Readonly<Record<string, Wishing>> = {
+  'a node of a standard pool': { spec: { nodeName: 'in-standard' } },
+  'a node in no pool': { spec: { affinity: required(onNodes('orphan')) } },
+  'a node that is not there': { spec: { affinity: required(onNodes('gone')) } },
+  'one of two nodes': { spec: { affinity: required(onNodes('in-host'), onNodes('orphan')) } },
+  'a pool that is not there': { spec: { nodeSelector: { [nodepool]: 'gone' } } },
+  'a pool that is not there, and a node': {
+    spec: { nodeName: 'in-host', nodeSelector: { [nodepool]: 'gone' } },
+  },
+  'a standard pool': { labels: { [desired]: 'standard' } },
+  'two pools': { spec: selectsHost, labels: { [desired]: 'standard' } },
+  'two host-network pools': { spec: selectsHost, labels: { [desired]: 'host-too' } },
+  'a pool out of two': { spec: { affinity: required(inPools('host', 'standard')) } },
+  'a pool or another': { spec: { affinity: required(inPools('host'), inPools('standard')) } },
+  'a pool or none': { spec: { affinity: required(inPools('host'), { matchExpressions: [zone] }) } },
+  'a pool that it is kept off': {
+    spec: {
+      affinity: required({
+        matchExpressions: [{ key: nodepool, operator: 'NotIn', values: ['host'] }],
+      }),
     },
-    false,
-  ],
-  ['a pool, and is excluded', { spec: selectsHost, annotations: { [exclude]: 'true' } }, false],
-  ['a pool, in kube-system', { spec: selectsHost, namespace: 'kube-system' }, false],
-  ['a pool, with user namespaces', { spec: { ...selectsHost, hostUsers: false } }, false],
-  ['a pool, on Windows', { spec: { ...selectsHost, os: { name: 'windows' } } }, false],
-  [
-    'a pool, and sets a sysctl of the network',
-    {
-      spec: {
-        ...selectsHost,
-        securityContext: { sysctls: [{ name: 'net.core.somaxconn', value: '1' }] },
-      },
+  },
+  'a pool, and is excluded': { spec: selectsHost, annotations: { [exclude]: 'true' } },
+  'a pool, in kube-system': { spec: selectsHost, namespace: 'kube-system' },
+  'a pool, with user namespaces': { spec: { ...selectsHost, hostUsers: false } },
+  'a pool, on Windows': { spec: { ...selectsHost, os: { name: 'windows' } } },
+  'a pool, and sets a sysctl of the network': {
+    spec: {
+      ...selectsHost,
+      securityContext: { sysctls: [{ name: 'net.core.somaxconn', value: '1' }] },
     },
-    false,
-  ],
-  [
-    'a pool, with another port of the host',
-    { spec: withPorts({ containerPort: 80, hostPort: 81 }) },
-    false,
-  ],
-  [
-    'a pool, with the same port of the host',
-    { spec: withPorts({ containerPort: 80, hostPort: 80 }) },
-    true,
-  ],
-]
+  },
+  'a pool, with another port of the host': { spec: withPorts({ containerPort: 80, hostPort: 81 }) },
+}
 
 const wishing = ({
   spec,
@@ -736,15 +693,17 @@ const wishing = ({
 
 /** What becomes of pods where they are put on the network of their pool, which is asked for. */
 export const propagationCases: readonly Case[] = [
-  ...wishes.map(([what, pod, hostNetwork]): Case => ({
-    ...create(
-      pods.replace('default', pod.namespace ?? 'default'),
-      `a pod with ${what}`,
-      wishing(pod),
-    ),
-    shown: [[['spec', 'hostNetwork'], hostNetwork || null]],
-    down: { status: 201 },
-  })),
+  ...[joining, apart].flatMap((wishes) =>
+    Object.entries(wishes).map(([what, pod]): Case => ({
+      ...create(
+        pods.replace('default', pod.namespace ?? 'default'),
+        `a pod with ${what}`,
+        wishing(pod),
+      ),
+      shown: [[['spec', 'hostNetwork'], wishes === joining || null]],
+      down: { status: 201 },
+    })),
+  ),
   {
     ...create(
       pods,

@@ -52,20 +52,6 @@ void t.test('a collection is listed in pages, then watched', async (t) => {
   t.strictSame([...followed.items].length, 1203)
 })
 
-void t.test('a watch that ends goes on where it was, without a list', async (t) => {
-  const cluster = await startTestCluster(t)
-  const { sandbox } = cluster
-  const { followed, seen, changes } = follow(t, cluster)
-  await followed.listed
-  await sandbox.untilWatches(1)
-  sandbox.create(configMaps, configMap('first', 'a'))
-  await seen.until(() => followed.items.has('default/first'))
-  sandbox.endWatches()
-  sandbox.create(configMaps, configMap('meanwhile', 'b'))
-  await seen.until(() => followed.items.has('default/meanwhile'))
-  t.strictSame([followed.lists, changes.length], [1, 2])
-})
-
 void t.test('an expired version causes a list, which reports deletions', async (t) => {
   const cluster = await startTestCluster(t)
   const { sandbox } = cluster
@@ -84,21 +70,4 @@ void t.test('an expired version causes a list, which reports deletions', async (
   t.equal(followed.lists, 2)
   t.ok(changes.includes('default/goes a none'))
   t.ok(sandbox.requests.some(isWatch))
-})
-
-void t.test('a cluster that was restored from a backup is listed', async (t) => {
-  const cluster = await startTestCluster(t, { firstVersion: 5000 })
-  const { sandbox } = cluster
-  sandbox.create(configMaps, configMap('later', 'a'))
-  const { followed, seen, changes } = follow(t, cluster)
-  await followed.listed
-  await sandbox.untilWatches(1)
-  await sandbox.faults.refuse()
-  const { sandbox: restored } = await startTestCluster(t, { port: sandbox.port })
-  restored.create(configMaps, configMap('old', 'a'))
-  await seen.until(() => followed.items.has('default/old') && !followed.items.has('default/later'))
-  await restored.untilWatches(1, isWatch)
-  restored.create(configMaps, configMap('new', 'a'))
-  await seen.until(() => followed.items.has('default/new'))
-  t.equal(changes.at(-1), 'default/new none a')
 })

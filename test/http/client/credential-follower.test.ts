@@ -1,5 +1,4 @@
-import { mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import {
@@ -11,14 +10,14 @@ import type { CredentialFiles, Credentials } from '../../../src/config/credentia
 import { authority, type Pair } from '../../kit/wire/certificates.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 import { keepProcessAlive } from '../../../src/base/clock.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 const pki = await authority()
 const first = await pki.client('first')
 const second = await pki.client('second')
 
 function folder(t: Teardown): (name: string, content?: string) => string {
-  const path = mkdtempSync(join(tmpdir(), 'credentials-'))
-  t.teardown(() => rmSync(path, { recursive: true, force: true }))
+  const path = rootFolder(t)
   return (name, content) => {
     const file = join(path, name)
     if (content !== undefined) writeFileSync(file, content)

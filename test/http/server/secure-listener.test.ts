@@ -106,8 +106,6 @@ async function listening(
   }
 }
 
-const forever = (): Promise<never> => new Promise(() => undefined)
-
 void t.test('clients choose between HTTP/2 and HTTP/1.1', async (t) => {
   const { http1, http2, seen } = await listening(t, async ({ url }) => wholeReply(url))
   t.equal((await openStream(http2(), { ':path': '/two' }).whole()).body, '/two')
@@ -306,20 +304,6 @@ void t.test('a slow reader stops its source, and no other stream', async (t) => 
   t.equal((await openStream(session, { ':path': '/quick' }).whole()).body, 'ok')
   slow.resume()
   await sink?.drained()
-})
-
-void t.test('a client that resets or disconnects aborts its requests', async (t) => {
-  const { http2, seen } = await listening(t, forever)
-  const session = http2()
-  const first = session.request({ ':path': '/1' })
-  session.request({ ':path': '/2' }).on('error', () => undefined)
-  first.on('error', () => undefined)
-  await until('two requests', () => seen.length >= 2)
-  first.close(constants.NGHTTP2_CANCEL)
-  t.match(await aborted(seen[0]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
-  t.notOk(seen[1]?.signal.aborted, 'one stream is not the connection')
-  session.destroy()
-  t.match(await aborted(seen[1]?.signal ?? AbortSignal.abort()), { code: 'CLIENT_GONE' })
 })
 
 void t.test('an answer that fails ends its stream with INTERNAL_ERROR', async (t) => {

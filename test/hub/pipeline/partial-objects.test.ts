@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
@@ -17,6 +14,7 @@ import { allServices, service, services, startCloud, type CloudServer } from '..
 import { startHubParts, type PartsHub } from '../../kit/hub-parts.ts'
 import { inputsOf } from '../../kit/inputs.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
+import { rootFolder } from '../../kit/root-folder.ts'
 
 const metadataAccept =
   'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json'
@@ -126,8 +124,7 @@ for (const [representation, accept] of Object.entries(accepts)) {
     for (const [at, name] of ['a', 'b', 'c'].entries()) {
       cloud.sandbox.create(services, service(name, `10.96.0.${at + 10}`))
     }
-    const directory = mkdtempSync(join(tmpdir(), 'nodehub-parts-'))
-    t.teardown(() => rmSync(directory, { recursive: true, force: true }))
+    const directory = rootFolder(t)
     const hub = await startHub(t, cloud, directory, ['c'])
     await hub.as('kube-proxy').list(allServices)
     const kubectl = hub.as('kubectl', { accept })

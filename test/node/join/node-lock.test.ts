@@ -14,6 +14,7 @@ import { plainNode } from '../../kit/cluster/plain-node.ts'
 import { yurthubRoot } from '../adopt/yurthub-root.ts'
 import { treeOf } from './node-root.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
+import { said } from '../../kit/terminal.ts'
 
 const script = join(import.meta.dirname, 'lock-holder.ts')
 
@@ -112,10 +113,10 @@ void t.test('a waiter gets the lock once it is free, or ends after its timeout',
 })
 
 async function run(command: Command, root: string, ...flags: readonly string[]): Promise<string> {
-  let said = ''
-  const say = (text: string): void => void (said += text)
-  const code = await command.run([`--root=${root}`, ...flags], { out: say, err: say })
-  return `${code} ${said}`
+  const { code, out, err } = await said((terminal) =>
+    command.run([`--root=${root}`, ...flags], terminal),
+  )
+  return `${code} ${out}${err}`
 }
 
 void t.test('the lock refuses commands that change a node, not dry runs', async (t) => {
@@ -133,8 +134,10 @@ void t.test('the lock refuses commands that change a node, not dry runs', async 
     [joinCommand, ...joining],
     [leave],
   ] as const) {
-    const said = await run(command, root, ...flags)
-    t.match(said, /^1 nodehub \w+: nodehub install is changing this node .*\nNothing was changed/)
+    t.match(
+      await run(command, root, ...flags),
+      /^1 nodehub \w+: nodehub install is changing this node .*\nNothing was changed/,
+    )
   }
   t.match(await run(joinCommand, root, ...joining, '--dry-run'), /^0 /)
   t.match(await run(leave, root, '--dry-run'), /^0 /)

@@ -21,65 +21,54 @@ void t.test('a failed test is answered as the server answered it', async (t) => 
 
 const doc = { a: { b: [1, 2, 3], 'c/d~e': 'x' }, n: null }
 
-const does: readonly (readonly [string, readonly JsonObject[], Json])[] = [
-  ['adds members', [{ op: 'add', path: '/m', value: {} }], { ...doc, m: {} }],
-  [
-    'adds before an element',
+const does: Readonly<Record<string, readonly [readonly JsonObject[], Json]>> = {
+  'adds members': [[{ op: 'add', path: '/m', value: {} }], { ...doc, m: {} }],
+  'adds before an element': [
     [{ op: 'add', path: '/a/b/1', value: 9 }],
     { ...doc, a: { ...doc.a, b: [1, 9, 2, 3] } },
   ],
-  [
-    'adds at the end of a list',
+  'adds at the end of a list': [
     [
       { op: 'add', path: '/a/b/-', value: 4 },
       { op: 'add', path: '/a/b/4', value: 5 },
     ],
     { ...doc, a: { ...doc.a, b: [1, 2, 3, 4, 5] } },
   ],
-  [
-    'counts from the end of a list',
+  'counts from the end of a list': [
     [
       { op: 'replace', path: '/a/b/-1', value: 9 },
       { op: 'remove', path: '/a/b/-3' },
     ],
     { ...doc, a: { ...doc.a, b: [2, 9] } },
   ],
-  [
-    'reads escapes, tilde last',
+  'reads escapes, tilde last': [
     [
       { op: 'remove', path: '/a/c~1d~0e' },
       { op: 'add', path: '/a/~01', value: 1 },
     ],
     { ...doc, a: { b: [1, 2, 3], '~1': 1 } },
   ],
-  [
-    'moves',
-    [{ op: 'move', from: '/a/b', path: '/b' }],
-    { a: { 'c/d~e': 'x' }, n: null, b: doc.a.b },
-  ],
-  [
-    'copies what later operations do not change twice',
+  moves: [[{ op: 'move', from: '/a/b', path: '/b' }], { a: { 'c/d~e': 'x' }, n: null, b: doc.a.b }],
+  'copies what later operations do not change twice': [
     [
       { op: 'copy', from: '/a/b', path: '/b' },
       { op: 'remove', path: '/b/0' },
     ],
     { ...doc, b: [2, 3] },
   ],
-  [
-    'replaces a member that is not there',
+  'replaces a member that is not there': [
     [{ op: 'replace', path: '/m', value: 1 }],
     { ...doc, m: 1 },
   ],
-  ['replaces the document', [{ op: 'replace', path: '', value: { z: 1 } }], { z: 1 }],
-  ['takes a missing member for null', [{ op: 'test', path: '/m', value: null }], doc],
-  [
-    'compares whole values, whatever the order of members',
+  'replaces the document': [[{ op: 'replace', path: '', value: { z: 1 } }], { z: 1 }],
+  'takes a missing member for null': [[{ op: 'test', path: '/m', value: null }], doc],
+  'compares whole values, whatever the order of members': [
     [{ op: 'test', path: '/a', value: { 'c/d~e': 'x', b: [1, 2, 3] } }],
     doc,
   ],
-]
+}
 
-for (const [sentence, operations, expected] of does)
+for (const [sentence, [operations, expected]] of Object.entries(does))
   void t.test(`a JSON patch ${sentence}`, async (t) => {
     const before = structuredClone(doc)
     t.strictSame(jsonPatch(doc, operations), expected)
