@@ -119,11 +119,12 @@ function diskWorkReport(metrics: HubMetrics, store: LogStore): () => void {
   }
 }
 
-/** The oldest last: its value stays where several resources have the same labels. */
+/** The latest last: its value stays where several collections have the same labels. */
 function showAges(metrics: HubMetrics, { cloud, store }: GaugeSources): void {
   metrics.offlineSince.set(cloud.online === false ? cloud.since / 1000 : 0)
   metrics.cacheAge.clear()
-  for (const { resource, confirmedAt } of store.confirmations().toReversed()) {
+  for (const { key, confirmedAt } of store.overview().collections.toReversed()) {
+    const { resource } = key.gvr
     metrics.cacheAge.set({ resource }, Math.max(now() - confirmedAt, 0) / 1000)
   }
 }

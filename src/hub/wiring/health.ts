@@ -119,10 +119,13 @@ function onlineLine({ online, since }: Cloud): string {
 
 /** The resources with the oldest confirmations. */
 function oldestLine(store: LogStore): string[] {
-  const oldest = store
-    .confirmations()
+  const newest = new Map<string, number>()
+  for (const { key, confirmedAt } of store.overview().collections.toReversed())
+    newest.set(key.gvr.resource, confirmedAt)
+  const oldest = [...newest]
+    .toSorted(([, a], [, b]) => a - b)
     .slice(0, 3)
-    .map(({ resource, confirmedAt }) => `${resource} since ${new Date(confirmedAt).toISOString()}`)
+    .map(([resource, at]) => `${resource} since ${new Date(at).toISOString()}`)
   return oldest.length === 0 ? [] : [`[ ]cache longest unconfirmed: ${oldest.join(', ')}`]
 }
 

@@ -76,7 +76,7 @@ export async function compact(
     log.hasLost = false
     await log.rotate()
   })
-  folder.retire(old.filter(({ live }) => live === 0))
+  for (const each of old) if (each.live === 0) folder.remove(each)
 }
 
 function bodiesIn(state: State, segments: ReadonlySet<Segment>): Set<Body> {

@@ -14,9 +14,6 @@ export const segmentsIn = (folder: string): number[] =>
 export class LogFolder {
   readonly path: string
   readonly segments = new Map<number, Segment>()
-  /** Removed, and still open for lists that are being read. */
-  #retired: readonly Segment[] = []
-
   #inode: number | undefined
 
   constructor(path: string) {
@@ -59,18 +56,12 @@ export class LogFolder {
   /** Removes the file. Errors are ignored: it is removed later. */
   remove(segment: Segment): void {
     this.segments.delete(segment.id)
+    segment.close()
     try {
       rmSync(segment.path, { force: true })
     } catch {
       return
     }
-  }
-
-  /** The same; what is being read can be read on, until this is called again. */
-  retire(segments: readonly Segment[]): void {
-    for (const segment of this.#retired) segment.retire()
-    for (const segment of segments) this.remove(segment)
-    this.#retired = segments
   }
 
   /** Makes names durable. */
@@ -97,7 +88,7 @@ export class LogFolder {
   }
 
   close(): void {
-    for (const segment of [...this.segments.values(), ...this.#retired]) segment.close()
+    for (const segment of this.segments.values()) segment.close()
     this.segments.clear()
   }
 }

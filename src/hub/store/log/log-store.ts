@@ -68,13 +68,6 @@ export interface StoreOverview {
   readonly omitted: number
 }
 
-/** When a resource was last confirmed. */
-export interface Confirmation {
-  readonly resource: string
-  /** When an API server last confirmed any collection of it, in milliseconds since the epoch. */
-  readonly confirmedAt: number
-}
-
 export interface LogStoreParts {
   readonly state: State
   readonly log: LogWriter
@@ -116,7 +109,7 @@ export class LogStore implements ObjectStore {
   /** Resolves when the first segment is begun, or it is known that the disk refuses it. */
   async begin(): Promise<void> {
     const { path, log } = this.#parts
-    await path.exclusively(() => log.rotate()).catch((cause: unknown) => path.failed(cause))
+    await path.exclusively(() => log.rotate()).catch(nothing)
   }
 
   /** False: the files were removed or replaced, and later writes end with the process. */
@@ -134,20 +127,8 @@ export class LogStore implements ObjectStore {
     return this.#parts.path.missed.size
   }
 
-  /** When an API server last confirmed a collection of each resource, oldest first. */
-  confirmations(): readonly Confirmation[] {
-    const newestOf = new Map<string, number>()
-    for (const { address, seenAt } of this.#parts.state.collections()) {
-      const resource = address.scope[4]
-      newestOf.set(resource, Math.max(newestOf.get(resource) ?? 0, seenAt))
-    }
-    return [...newestOf]
-      .map(([resource, confirmedAt]) => ({ resource, confirmedAt }))
-      .toSorted((a, b) => a.confirmedAt - b.confirmedAt)
-  }
-
-  /** The stored collections that were confirmed last, at most `most`. */
-  overview(most: number): StoreOverview {
+  /** The stored collections that were confirmed last, the latest first, at most `most`. */
+  overview(most = Infinity): StoreOverview {
     const all = [...this.#parts.state.collections()].toSorted((a, b) => b.seenAt - a.seenAt)
     const collections = all.slice(0, most).map((each) => ({
       key: keyOf(each.address),
@@ -186,7 +167,8 @@ export class LogStore implements ObjectStore {
     const { scope } = collection.address
     const batches = inBatches(members, sizeOf, (batch) => {
       const objects = this.#parts.bodies.read(scope, batch).filter((each) => each !== undefined)
-      if (objects.length < batch.length) throw new StoreFailure('an object of the list is damaged')
+      if (objects.length < batch.length)
+        throw new StoreFailure('an object of the list is damaged, or gone')
       return objects
     })
     return { gvk, resourceVersion, changedAt, listedAt, extra, confirmedAt, batches }

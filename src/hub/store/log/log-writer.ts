@@ -113,7 +113,6 @@ export class LogWriter {
       await segment.sync()
       await folder.sync()
     } catch (cause) {
-      segment.close()
       folder.remove(segment)
       // Its head may be on the disk for all that: what the one before gets now would not count.
       this.#giveUp()

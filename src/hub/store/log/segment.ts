@@ -1,6 +1,5 @@
 import * as fs from 'node:fs'
 import { promisify } from 'node:util'
-import { StoreFailure } from '../store.ts'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants
 const [write, writev, fdatasync] = [fs.write, fs.writev, fs.fdatasync].map(promisify) as [
@@ -24,7 +23,6 @@ export class Segment {
   /** Up to here it is on the disk. */
   synced = 0
   #fd: number | undefined
-  #isGone = false
   #lost: Error | undefined
 
   /** An existing one is opened at its first read. */
@@ -81,19 +79,12 @@ export class Segment {
     return inodeAt(this.path) === fs.fstatSync(this.#open()).ino
   }
 
-  /** Its bodies are not kept any longer, not even for a list that is being read. */
-  retire(): void {
-    this.#isGone = true
-    this.close()
-  }
-
   close(): void {
     if (this.#fd !== undefined) fs.closeSync(this.#fd)
     this.#fd = undefined
   }
 
   #open(): number {
-    if (this.#isGone) throw new StoreFailure('the read took too long: its objects are gone')
     return (this.#fd ??= fs.openSync(this.path, O_RDONLY | O_NOFOLLOW))
   }
 }

@@ -45,6 +45,8 @@ export interface Write<T> {
   readonly alone?: boolean
   /** Before all waiting writes, also where there is no room: it makes room. */
   readonly first?: boolean
+  /** Called before it is written; a failure is one of the write. */
+  readonly before?: () => Promise<unknown>
   /** It is answered when it is on the disk: a power cut must not undo it. */
   readonly durable?: boolean
   /** The collection that is unknown if this fails. */
@@ -92,7 +94,6 @@ export class WritePath {
   readonly #parts: WritePathParts
   readonly #waiting: Waiting[] = []
   readonly #first: Waiting[] = []
-  readonly #acts: (() => Promise<void>)[] = []
   #waitingBytes = 0
   #running: Promise<void> | undefined
   #roomier: PromiseWithResolvers<void> | undefined
@@ -124,14 +125,9 @@ export class WritePath {
   }
 
   /** Calls `act` between two writes; later ones wait for it. Rejects with a `StoreFailure`. */
-  async exclusively(act: () => Promise<unknown>): Promise<void> {
-    if (this.#refusal) throw this.#refusal
-    const done = Promise.withResolvers<void>()
-    this.#acts.push(async () => act().then(() => done.resolve(), done.reject))
-    this.#run()
-    await done.promise.catch((cause: unknown) => {
-      throw failureOf(refused, cause)
-    })
+  exclusively(act: () => Promise<unknown>): Promise<void> {
+    const nothing = (): undefined => undefined
+    return this.push({ first: true, bytes: 0, before: act, compose: nothing, applied: nothing })
   }
 
   /** Resolves when more may wait. */
@@ -160,7 +156,7 @@ export class WritePath {
   async close(): Promise<void> {
     this.#refusal ??= new StoreFailure('the store is closed')
     this.#retry?.[Symbol.dispose]()
-    while (this.#waiting.length + this.#first.length + this.#acts.length > 0 || this.#running) {
+    while (this.#waiting.length + this.#first.length > 0 || this.#running) {
       if (this.#making === 'under way') await this.#parts.makeRoom()
       await this.#running
     }
@@ -173,13 +169,7 @@ export class WritePath {
   async #writeAll(): Promise<void> {
     // What comes in this turn goes together.
     await new Promise((resolve) => void setImmediate(resolve))
-    for (;;) {
-      const act = this.#acts.shift()
-      const group = act ? undefined : this.#take()
-      if (act) await act()
-      else if (group) await this.#write(group)
-      else break
-    }
+    for (let group = this.#take(); group; group = this.#take()) await this.#write(group)
     this.#running = undefined
   }
 
@@ -219,6 +209,11 @@ export class WritePath {
   async #write(group: readonly Waiting[]): Promise<void> {
     const bytes = group.reduce((sum, { write }) => sum + write.bytes, 0)
     this.#waitingBytes -= bytes
+    try {
+      await group[0]?.write.before?.()
+    } catch (cause) {
+      return this.#refuse(group, cause)
+    }
     const ready = group.flatMap((waiting) => composed(waiting) ?? [])
     const isTried = this.#making === 'in vain' && !group[0]?.write.first
     // A later write tries again.

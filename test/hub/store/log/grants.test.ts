@@ -261,26 +261,3 @@ void t.test('lists on their way count for who reads them', async (t) => {
   await t.rejects(begin(guest, 'app=a'), { message: /lists in progress of token:guest/ })
   await t.resolves(begin(nodeIdentity, 'app=b'))
 })
-
-void t.test('what two callers have read counts for each of them', async (t) => {
-  await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
-  const kept = tokenHolder('third')
-  await list(store, as(kept), '1', 'a')
-  for (let at = 0; at < 40; at += 1)
-    for (const each of [guest, other])
-      await replace(store, as(each, { labelSelector: `app=${at}` }), head('1'), [large(`${at}`)])
-  const first = as(other, { labelSelector: 'app=0' })
-  await until('their oldest to go', () => !store.version(store.copyOf(first)))
-  t.ok(store.list(as(kept)))
-})
-
-void t.test('a collection that has grown by events goes before those of others', async (t) => {
-  await using store = await open(t.testdir(), { ...everyone, maxBytes: 4 << 20 })
-  await list(store, as(other), '1', 'a')
-  const grown = as(guest, { labelSelector: 'app=a' })
-  await list(store, grown, '1')
-  for (let at = 2; at < 35; at += 1)
-    await store.apply(grown, [changed('ADDED', { ...large(`${at}`), resourceVersion: `${at}` })])
-  await until('it to go', () => !store.list(grown))
-  t.ok(store.list(as(other)))
-})

@@ -1,6 +1,4 @@
 import t from 'tap'
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import {
   chmodSync,
   mkdirSync,
@@ -29,7 +27,7 @@ import {
   texts,
 } from '../../../contracts/object-store.ts'
 import { logFilesIn, recordsIn } from '../../../kit/log-on-disk.ts'
-import { crasher, faults, open, pods, secrets, turn } from './opened.ts'
+import { faults, open, pods, secrets, turn } from './opened.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
 
 void t.test('keeps the contract', async (t) => objectStoreContract(t, open))
@@ -359,35 +357,4 @@ void t.test('a writer that brings more than the disk takes waits', async (t) => 
   await large
   await replacement.commit(head(200))
   t.equal(listed(store, collection())?.length, 101)
-})
-
-/**
- * Lists of 30 pods, one after the other, each replaced whole and changed by an event; killed at a
- * moment that differs each time.
- */
-void t.test('a store killed at any moment holds the last list or the one before', async (t) => {
-  const directory = rootFolder(t)
-  let acknowledged = 0
-  for (let round = 0; round < 10; round += 1) {
-    const child = fork(crasher, [directory, String(acknowledged)], { silent: true })
-    const limit = acknowledged + 1 + round
-    child.on('message', (generation: number) => {
-      acknowledged = Math.max(acknowledged, generation)
-      if (generation < limit) return
-      let left = round * 40
-      const kill = (): unknown => (left-- > 0 ? setImmediate(kill) : child.kill('SIGKILL'))
-      kill()
-    })
-    const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
-    t.equal(signal, 'SIGKILL', 'it was killed, and did not end by itself')
-    await using store = await open(directory)
-    const found = listed(store, collection())!
-    const generations = new Set(found.map((text) => Number(text?.split(' ')[1])))
-    t.equal(generations.size, 1, `round ${round}: one list, not two`)
-    const [generation = 0] = generations
-    t.ok(generation >= acknowledged, `round ${round}: ${acknowledged} was acknowledged`)
-    t.equal(found.length, 30)
-    acknowledged = generation
-  }
-  t.strictSame(faults, [])
 })
