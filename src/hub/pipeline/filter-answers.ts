@@ -1,5 +1,3 @@
-import { onAbort } from '../../base/abort.ts'
-import { after } from '../../base/clock.ts'
 import { BrokenAnswer } from '../cache/recorder.ts'
 import type {
   Exchange,
@@ -20,18 +18,12 @@ import { prepareFilters } from './prepare-filters.ts'
 import { mayContainObjects, decodeObjects } from './decode-objects.ts'
 
 /**
- * How long a request waits for the inputs of its filters: right after the start they are about to
- * arrive.
- */
-const patienceMs = 5_000
-
-/**
  * Filters the objects in answers for each component, once the inputs of its filters are known or
- * were waited for, whether an API server or the cache answers,
- * including the answers to writes. Only whole objects can be filtered: see `chainForPartial` for
- * metadata and tables. While a filter lacks an input that it must not guess, its components get
- * 503, as for a collection that was never listed. An open watch whose inputs change is sent the
- * differences (`FilteredWatch`); a client that was away meanwhile has to list.
+ * were waited for, whether an API server or the cache answers, including the answers to writes.
+ * Only whole objects can be filtered: see `chainForPartial` for metadata and tables. While a filter
+ * lacks an input that it must not guess, its components get 503, as for a collection that was never
+ * listed. An open watch whose inputs change is sent the differences (`FilteredWatch`); a client
+ * that was away meanwhile has to list.
  */
 export function withFilters(parts: FilterParts) {
   return (next: Handler<Exchange>): Handler<Exchange> => {
@@ -39,9 +31,8 @@ export function withFilters(parts: FilterParts) {
       const { filters } = parts
       const learning = parts.ensureInputs(exchange)
       if (learning) await learning
-      const now = chainNow(filters, exchange, info)
-      const mustWait = isRead(info) && now !== undefined && now.missingInputs.length > 0
-      const chain = mustWait ? await usableChain(filters, exchange, info) : now
+      const chain = chainNow(filters, exchange, info)
+      if (isRead(info) && chain && chain.missingInputs.length > 0) throw lacking(chain)
       if (info.verb === 'watch') return resumedWatch(parts, next, exchange, info)
       if (!chain && info.verb !== 'list') return next(exchange)
       const reply = await next(exchange)
@@ -72,28 +63,14 @@ const chainNow = (
   info: ResourceRequest,
 ): FilterChain | undefined => filters.chainFor(component, info.gvr, info.verb, info)
 
-/** The chain, once its filters have their inputs. Throws a 503 where they do not arrive in time. */
-async function usableChain(
-  filters: FilterChains,
-  exchange: Exchange,
-  info: ResourceRequest,
-): Promise<FilterChain | undefined> {
-  const isOver = Promise.withResolvers<void>()
-  {
-    using _left = onAbort(exchange.signal, isOver.resolve)
-    using _late = after(patienceMs, isOver.resolve)
-    using _known = filters.onChange(() => {
-      if (!chainNow(filters, exchange, info)?.missingInputs.length) isOver.resolve()
-    })
-    await isOver.promise
-  }
-  const later = chainNow(filters, exchange, info)
-  if (!later || later.missingInputs.length === 0) return later
-  const missing = later.missingInputs.join(', ')
-  // Without Retry-After, as for a collection that was never listed: with it a client would retry
-  // every second.
-  throw new StatusError(serviceUnavailable(`filters still wait for their inputs: ${missing}`))
-}
+/**
+ * Without Retry-After, as for a collection that was never listed: with it a client would retry
+ * every second.
+ */
+const lacking = ({ missingInputs }: FilterChain): StatusError =>
+  new StatusError(
+    serviceUnavailable(`filters still wait for their inputs: ${missingInputs.join(', ')}`),
+  )
 
 async function filtered(
   unread: Reply,

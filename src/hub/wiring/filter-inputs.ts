@@ -78,7 +78,7 @@ interface InputInformer {
 }
 
 /** How long a request waits for inputs that were never known. */
-const patienceMs = 2_000
+const patienceMs = 5_000
 
 const asHub = { identity: hubIdentity, credential: 'node' } as const
 
