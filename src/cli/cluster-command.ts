@@ -39,8 +39,7 @@ changes nothing. Exit code 1 where something is left to be done.
   'exit-plan': {
     usage: 'cluster exit-plan [-o table|yaml|json] [FLAG...]',
     description: `Finds the pods that a filter has put on the host's network, and prints for each owner the patch with
-which they live on without the filter, in an order that keeps service. It changes nothing. Exit code
-1 where pods are left that need the filter.
+which they live on without the filter. It changes nothing. Exit code 1 where pods are left that need the filter.
 `,
     flags: exitPlanOptions,
     afterFlags: fromEnvironment,

@@ -47,7 +47,6 @@ const reportOf = (steps: readonly Step[]) => ({
     propagated,
     ...(owner.writer !== undefined && { writer: owner.writer }),
     ...(patch && { patch: { type: patch.type, body: patch.body } }),
-    ...(rest.manifest && { manifest: rest.manifest }),
     reasons: rest.reasons,
     notes: rest.notes,
   })),
@@ -68,13 +67,12 @@ function tableOf(steps: readonly Step[]): string {
 }
 
 function paragraphOf(step: Step, at: number): string {
-  const { owner, action, reasons, notes, patch, manifest } = step
+  const { owner, action, reasons, notes, patch } = step
   const lines = [
     `${at + 1}. ${ownerName(owner)}: ${actionText[action]}`,
     ...reasons.map((reason) => `   left: ${printable(reason)}`),
     ...notes.map((note) => `   note: ${printable(note)}`),
     ...(patch ? [`   ${commandOf(step, patch)}`] : []),
-    ...(manifest ? [`   ${quoted(JSON.stringify(manifest))}`] : []),
   ]
   return lines.map((line) => `${line}\n`).join('')
 }
@@ -82,7 +80,6 @@ function paragraphOf(step: Step, at: number): string {
 const actionText = {
   patch: 'to be patched',
   wait: 'patched already; old pods are left',
-  recreate: 'to be deleted and created again',
   leave: 'left to you',
 } as const
 

@@ -8,11 +8,6 @@ export interface SelectableNode {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** The same, and what repels pods from it. */
-export interface SchedulableNode extends SelectableNode {
-  readonly taints: readonly JsonObject[]
-}
-
 /**
  * Whether a node selector matches, as the scheduler decides it (component-helpers
  * scheduling/corev1/nodeaffinity).
@@ -55,17 +50,6 @@ export function requirementMet(requirement: Json, value: string | undefined): bo
       return false
   }
 }
-
-/** Whether a label selector (`matchLabels`, `matchExpressions`) selects an object's labels. */
-export const labelSelectorMatches = (
-  selector: Json | undefined,
-  labels: Readonly<Record<string, string>>,
-): boolean =>
-  isObject(selector) &&
-  Object.entries(objectAt(selector, 'matchLabels')).every(
-    ([key, value]) => Object.hasOwn(labels, key) && labels[key] === value,
-  ) &&
-  listAt(selector, 'matchExpressions').every((each) => labelsMeet(each, labels))
 
 /** The scheduler's filter NodeAffinity: node selector and required node affinity of a pod. */
 export function affinityAdmits(spec: JsonObject, node: SelectableNode): boolean {

@@ -1,6 +1,6 @@
-import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
-import type { SchedulableNode } from '../../api/kube/scheduling.ts'
+import type { SelectableNode } from '../../api/kube/scheduling.ts'
 import { contextOf, type Context } from '../../node/lint/context.ts'
 import { isMirror } from '../admission/pod.ts'
 import type { ApiServer } from '../api/api-server.ts'
@@ -30,18 +30,10 @@ export interface PodFacts {
   readonly ended: boolean
 }
 
-export interface DisruptionBudget {
-  readonly namespace: string
-  readonly name: string
-  readonly selector: Json | undefined
-  readonly allowed: number
-}
-
 /** The state from which the plan is made, read from the API server. */
 export interface ClusterState {
-  readonly nodes: readonly SchedulableNode[]
+  readonly nodes: readonly SelectableNode[]
   readonly pods: readonly PodFacts[]
-  readonly budgets: readonly DisruptionBudget[]
   /** Pools and the Pod Security levels of namespaces. */
   readonly context: Context
 }
@@ -49,7 +41,7 @@ export interface ClusterState {
 /** Pods that are kept in memory; a cluster with more is refused rather than planned by halves. */
 const mostPods = 500_000
 
-/** Reads nodes, pools, namespaces, disruption budgets and pods, page by page. Changes nothing. */
+/** Reads nodes, pools, namespaces and pods, page by page. Changes nothing. */
 export async function readClusterState(
   api: ApiServer,
   signal?: AbortSignal,
@@ -59,19 +51,11 @@ export async function readClusterState(
     described.push({ ...pool, apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' })
   for await (const { metadata } of api.list('/api/v1/namespaces', {}, signal))
     described.push({ kind: 'Namespace', ...(metadata !== undefined && { metadata }) })
-  const nodes: SchedulableNode[] = []
+  const nodes: SelectableNode[] = []
   for await (const node of api.list('/api/v1/nodes', {}, signal)) {
     const { name, labels } = nodeFacts(node)
-    nodes.push({ name, labels, taints: listAt(node, 'spec', 'taints').filter(isObject) })
+    nodes.push({ name, labels })
   }
-  const budgets: DisruptionBudget[] = []
-  for await (const budget of api.list('/apis/policy/v1/poddisruptionbudgets', {}, signal))
-    budgets.push({
-      namespace: textAt(budget, 'metadata', 'namespace'),
-      name: textAt(budget, 'metadata', 'name'),
-      selector: valueAt(budget, 'spec', 'selector'),
-      allowed: Number(valueAt(budget, 'status', 'disruptionsAllowed') ?? 0),
-    })
   const pods: PodFacts[] = []
   const scheduled = { fieldSelector: 'spec.nodeName!=' }
   for await (const pod of api.list('/api/v1/pods', scheduled, signal)) {
@@ -79,7 +63,7 @@ export async function readClusterState(
       throw new Error(`the cluster has more than ${mostPods} pods, which is beyond an exit plan`)
     pods.push(podFacts(pod))
   }
-  return { nodes, pods, budgets, context: contextOf(described) }
+  return { nodes, pods, context: contextOf(described) }
 }
 
 /** The facts about a pod. A member of an unexpected type counts as absent. */

@@ -150,9 +150,6 @@ async function firstServed(
   return { path: '' }
 }
 
-/** Whether OpenYurt's controller makes workloads of its template, one for each pool. */
-export const makesWorkloads = ({ kind }: Pick<Owner, 'kind'>): boolean => kind.startsWith('Yurt')
-
 /** `Deployment shop/web`, without control characters: kinds and names are not checked. */
 export const ownerName = ({
   kind,

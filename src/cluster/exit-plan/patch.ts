@@ -24,8 +24,6 @@ export interface PatchOptions {
   readonly intent: Intent
   /** Keeps the pods on the nodes of their pools. */
   readonly nodeSelector: Readonly<Record<string, string>>
-  /** Whether a disruption budget covers the pods: then at most one at a time may be away. */
-  readonly oneAtATime: boolean
 }
 
 interface Template {
@@ -74,7 +72,7 @@ export function patchOf(object: JsonObject, options: PatchOptions): PlannedPatch
           ...options,
           type,
         })
-  const strategy = strategyOf(object, found, options)
+  const strategy = strategyOf(object, found, options.intent)
   let body: JsonObject = withAt({}, [...path, 'spec'], podSpec)
   if (strategy) body = withAt(body, [...path.slice(0, -1), strategy.member], strategy.value)
   const after =
@@ -128,70 +126,32 @@ const portsTaken = (spec: JsonObject): boolean =>
     spec: { ...spec, ...editedPorts(spec, 'merge'), hostNetwork: true },
   }).some((pod) => portsOf(pod).length > 0)
 
-interface Strategy {
-  readonly member: string
-  readonly value: JsonObject
-}
-
 /**
  * The update strategy under which a rollout of pods with ports can end: no pod is made before an
- * old one is gone, as each node has the port once. A StatefulSet is rolled out whole. Where one at
- * a time is to be replaced, no rollout may have more of them away, whatever else it needs.
+ * old one is gone, as each node has the port once.
  */
 function strategyOf(
   object: JsonObject,
-  found: Template,
-  { intent, oneAtATime }: PatchOptions,
-): Strategy | undefined {
-  const { path, workload } = found
-  const { member, rolling } = rolloutOf(object, found)
-  const most = mostAway(object, found)
-  const isCapped = oneAtATime && most !== undefined && most > 1
-  const cap: JsonObject = isCapped ? { maxUnavailable: 1 } : {}
-  const given = rolling['maxUnavailable']
-  const isFreed =
-    intent === 'host-network' &&
-    most !== undefined &&
-    (workload === 'Deployment' || (workload === 'DaemonSet' && !isNothing(rolling['maxSurge']))) &&
-    portsTaken(objectAt(object, ...path, 'spec'))
-  if (isFreed) {
-    const keeps = !oneAtATime && given !== undefined && most >= 1
-    const rollingUpdate = { maxSurge: 0, maxUnavailable: keeps ? given : 1 }
-    return { member, value: { type: 'RollingUpdate', rollingUpdate } }
-  }
-  const isPartial = workload === 'StatefulSet' && Number(rolling['partition'] ?? 0) > 0
-  const rollingUpdate: JsonObject = { ...(isPartial && { partition: 0 }), ...cap }
-  return isPartial || isCapped ? { member, value: { rollingUpdate } } : undefined
-}
-
-/** How a workload replaces its pods: which member of its spec says so, and what that says. */
-function rolloutOf(object: JsonObject, { path, workload }: Template) {
+  { path, workload }: Template,
+  intent: Intent,
+): { readonly member: string; readonly value: JsonObject } | undefined {
   const member = workload === 'Deployment' ? 'strategy' : 'updateStrategy'
   const around = objectAt(object, ...path.slice(0, -1))
-  const type = textAt(around, member, 'type') || 'RollingUpdate'
-  return { around, member, type, rolling: objectAt(around, member, 'rollingUpdate') }
-}
-
-/**
- * How many pods the rollout of a workload may have away at a time, of a YurtAppSet in each of its
- * pools; `undefined` for others than rolling updates. Percents are rounded down, but those of a
- * DaemonSet up, and of nodes that its spec does not count.
- */
-export function mostAway(object: JsonObject, found: Template): number | undefined {
-  const { around, type, rolling } = rolloutOf(object, found)
-  const { workload } = found
-  if (!['Deployment', 'DaemonSet', 'StatefulSet'].includes(workload) || type !== 'RollingUpdate')
-    return undefined
-  const share = rolling['maxUnavailable'] ?? (workload === 'Deployment' ? '25%' : 1)
-  if (typeof share === 'number') return share
-  const percent = Number(/^(\d+)%$/.exec(typeof share === 'string' ? share : '')?.[1] ?? 0)
-  if (percent === 0) return 0
-  if (workload === 'DaemonSet') return Infinity
-  const tweaks = listAt(object, 'spec', 'workload', 'workloadTweaks')
-  const replicas = [around, ...tweaks.map((tweak) => objectAt(tweak, 'tweaks'))].map((each) =>
-    Number(each['replicas'] ?? 1),
+  const { maxSurge, maxUnavailable } = objectAt(around, member, 'rollingUpdate')
+  const surges = workload === 'Deployment' || (workload === 'DaemonSet' && !isNothing(maxSurge))
+  const isRolling = (textAt(around, member, 'type') || 'RollingUpdate') === 'RollingUpdate'
+  if (
+    intent === 'keep-off' ||
+    !surges ||
+    !isRolling ||
+    !portsTaken(objectAt(around, 'template', 'spec'))
   )
-  return Math.floor((percent * Math.max(...replicas)) / 100)
+    return undefined
+  const rollingUpdate = {
+    maxSurge: 0,
+    maxUnavailable: isNothing(maxUnavailable) ? 1 : (maxUnavailable ?? 1),
+  }
+  return { member, value: { type: 'RollingUpdate', rollingUpdate } }
 }
 
 const isNothing = (share: Json | undefined): boolean =>

@@ -24,7 +24,6 @@ export const exitPlanRole = {
     rule('', ['replicationcontrollers'], ['get']),
     rule('apps', ['replicasets', 'deployments', 'statefulsets', 'daemonsets'], ['get']),
     rule('batch', ['cronjobs', 'jobs'], ['get']),
-    rule('policy', ['poddisruptionbudgets'], ['list']),
     rule('apps.openyurt.io', ['nodepools'], ['list']),
     rule('apps.openyurt.io', ['yurtappsets', 'yurtappdaemons'], ['get']),
   ],

@@ -1,9 +1,5 @@
 import t from 'tap'
-import {
-  affinityAdmits,
-  isTolerated,
-  labelSelectorMatches,
-} from '../../../src/api/kube/scheduling.ts'
+import { affinityAdmits, isTolerated } from '../../../src/api/kube/scheduling.ts'
 
 const node = { name: 'edge-1', labels: { pool: 'a', cores: '4' } }
 
@@ -36,14 +32,5 @@ void t.test('a pod tolerates a taint by its key, value and effect', (t) => {
   t.ok(isTolerated(taint, { tolerations: [{ key: 'edge', value: 'x' }] }))
   t.notOk(isTolerated(taint, { tolerations: [{ key: 'edge', value: 'y' }] }))
   t.notOk(isTolerated(taint, { tolerations: [{ operator: 'Exists', effect: 'NoExecute' }] }))
-  t.end()
-})
-
-void t.test('a label selector selects by all its labels', (t) => {
-  t.ok(labelSelectorMatches({}, { app: 'a' }), 'an empty one selects everything')
-  t.notOk(labelSelectorMatches(undefined, { app: 'a' }), 'none selects nothing')
-  t.ok(labelSelectorMatches({ matchLabels: { app: 'a' } }, { app: 'a', tier: 'b' }))
-  const not = { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['a'] }] }
-  t.notOk(labelSelectorMatches(not, { app: 'a' }))
   t.end()
 })
