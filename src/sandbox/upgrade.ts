@@ -9,13 +9,11 @@ import {
   StatusError,
   type Status,
 } from '../api/kube/status.ts'
-import { isTrue } from '../api/request/request-info.ts'
 import { admit, statusOf } from './api.ts'
 import type { Api } from './call.ts'
 import { jsonText } from './encoding.ts'
 import type { SeenRequest } from './requests.ts'
 import type { User } from './users.ts'
-import { ChannelStream } from './websocket.ts'
 
 /** A request to change the protocol of its connection. */
 interface Upgrade {
@@ -58,7 +56,7 @@ function switchProtocol(upgrade: Upgrade): void {
 const known = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'v2.portforward.k8s.io']
 
 /** RFC 6455 section 4.2.2. */
-function openWebSocket({ request, seen, socket, head }: Upgrade): void {
+function openWebSocket({ request, socket, head }: Upgrade): void {
   const key = request.headers['sec-websocket-key']
   if (typeof key !== 'string' || request.headers['sec-websocket-version'] !== '13') {
     throw new StatusError(badRequest('unable to upgrade: websocket handshake is malformed'))
@@ -70,79 +68,32 @@ function openWebSocket({ request, seen, socket, head }: Upgrade): void {
   if (chosen === undefined) {
     throw new StatusError(badRequest('unable to upgrade: unable to negotiate a websocket protocol'))
   }
-  const accept = hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')
-  socket.write(
-    headText(101, 'Switching Protocols', [
-      ['Upgrade', 'websocket'],
-      ['Connection', 'Upgrade'],
-      ['Sec-WebSocket-Accept', accept],
-      ['Sec-WebSocket-Protocol', chosen],
-    ]),
-  )
-  runProcess(new ChannelStream(socket, head), seen, chosen)
+  accept({ socket, head }, [
+    ['Upgrade', 'websocket'],
+    ['Connection', 'Upgrade'],
+    ['Sec-WebSocket-Accept', hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')],
+    ['Sec-WebSocket-Protocol', chosen],
+  ])
 }
 
-// Channels of exec and attach (apimachinery pkg/util/remotecommand).
-const [stdin, stdout, stderr, failure, closing] = [0, 1, 2, 3, 255]
-
-/**
- * Simulates a process. Without input: writes its command line and exits with the code in `exit
- * <n>`, else 0. With input: echoes it until the client closes it. A forwarded port echoes
- * everything.
- */
-function runProcess(stream: ChannelStream, seen: SeenRequest, protocol: string): void {
-  if (protocol === 'v2.portforward.k8s.io' || seen.path.endsWith('/portforward')) {
-    stream.onMessage = (channel, data) => stream.send(channel, data)
-    return
-  }
-  const command = seen.query.getAll('command')
-  if (isTrue(seen.query.get('stdin'))) {
-    stream.onMessage = (channel, data) => {
-      if (channel === stdin) stream.send(stdout, data)
-      // In v5 a client ends its input with a message that names the channel.
-      else if (channel === closing && data[0] === stdin) finish(stream, 0)
-    }
-    return
-  }
-  const [name = '', argument = ''] = command
-  if (name === 'exit') {
-    const code = /^[0-9]{1,3}$/.test(argument) ? Number(argument) : 1
-    if (code !== 0) stream.send(stderr, Buffer.from(`exit ${code}\n`))
-    finish(stream, code)
-    return
-  }
-  stream.send(stdout, Buffer.from(`${command.join(' ')}\n`))
-  finish(stream, 0)
-}
-
-function finish(stream: ChannelStream, code: number): void {
-  const status =
-    code === 0
-      ? { metadata: {}, status: 'Success' }
-      : {
-          metadata: {},
-          status: 'Failure',
-          message: `command terminated with non-zero exit code: error executing command, exit code ${code}`,
-          reason: 'NonZeroExitCode',
-          details: { causes: [{ reason: 'ExitCode', message: String(code) }] },
-        }
-  stream.send(failure, Buffer.from(JSON.stringify(status)))
-  stream.close()
+function openSpdy({ request, socket, head }: Upgrade): void {
+  const offered = String(request.headers['x-stream-protocol-version'] ?? '')
+  const first = offered.split(',')[0]?.trim()
+  accept({ socket, head }, [
+    ['Connection', 'Upgrade'],
+    ['Upgrade', 'SPDY/3.1'],
+    ...(first ? [['X-Stream-Protocol-Version', first] as const] : []),
+  ])
 }
 
 /**
  * Accepts the upgrade and echoes all bytes: enough for a proxy, which does not parse them either.
  */
-function openSpdy({ request, socket, head }: Upgrade): void {
-  const offered = String(request.headers['x-stream-protocol-version'] ?? '')
-  const first = offered.split(',')[0]?.trim()
-  socket.write(
-    headText(101, 'Switching Protocols', [
-      ['Connection', 'Upgrade'],
-      ['Upgrade', 'SPDY/3.1'],
-      ...(first ? [['X-Stream-Protocol-Version', first] as const] : []),
-    ]),
-  )
+function accept(
+  { socket, head }: Pick<Upgrade, 'socket' | 'head'>,
+  headers: readonly (readonly [string, string])[],
+): void {
+  socket.write(headText(101, 'Switching Protocols', headers))
   if (head.byteLength > 0) socket.write(head)
   socket.pipe(socket)
 }
