@@ -115,14 +115,20 @@ function without(
   return inPlaceOf(
     bytes,
     at,
+    all,
     kept.map(({ start, end }) => bytes.subarray(start, end)),
   )
 }
 
-/** The object or list at `at` with exactly these members or elements. */
-function inPlaceOf(bytes: Buffer, at: number, parts: readonly Buffer[]): Splice {
+/** The object or list at `at`, of which `all` are the members or elements, with these instead. */
+function inPlaceOf(
+  bytes: Buffer,
+  at: number,
+  all: readonly Span[],
+  parts: readonly Buffer[],
+): Splice {
   const by = Buffer.concat(parts.flatMap((part, index) => (index === 0 ? [part] : [comma, part])))
-  return { start: at + 1, end: valueEnd(bytes, at) - 1, by }
+  return { start: at + 1, end: skipSpace(bytes, all.at(-1)?.end ?? at + 1), by }
 }
 
 const comma = Buffer.from(',')
@@ -144,7 +150,7 @@ function inEach(bytes: Buffer, at: number, change: ElementChange): Splice[] {
     kept.push(after)
     if (after !== before) changed.push({ start, end, by: after })
   }
-  return kept.length === elements.length ? changed : [inPlaceOf(bytes, at, kept)]
+  return kept.length === elements.length ? changed : [inPlaceOf(bytes, at, elements, kept)]
 }
 
 /** The value to insert so that `path` in it leads to `value`. */

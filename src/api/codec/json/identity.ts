@@ -2,16 +2,7 @@ import type { GVK } from '../../kube/gvk.ts'
 import { parseApiVersion } from '../../kube/gvk.ts'
 import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import { Members, memberName } from './members.ts'
-
-const metadata = memberName('metadata')
-const object = memberName('object')
-const namespace = memberName('namespace')
-const name = memberName('name')
-const uid = memberName('uid')
-const resourceVersion = memberName('resourceVersion')
-const kind = memberName('kind')
-const apiVersion = memberName('apiVersion')
+import { Members } from './members.ts'
 
 interface Identity {
   namespace: string
@@ -39,7 +30,7 @@ export function apiObject(projection: Projection, bytes: Buffer): ApiObject {
 
 function readRow(bytes: Buffer, found: Identity): void {
   for (const members = new Members(bytes, 0); members.next();) {
-    if (members.is(object) && members.isObject) readObject(bytes, members.valueStart, found)
+    if (members.is('object') && members.isObject) readObject(bytes, members.valueStart, found)
   }
 }
 
@@ -49,7 +40,7 @@ function readRow(bytes: Buffer, found: Identity): void {
  */
 function readObject(bytes: Buffer, at: number, found: Identity): void {
   for (const members = new Members(bytes, at); members.next();) {
-    if (!members.is(metadata)) continue
+    if (!members.is('metadata')) continue
     found.namespace = found.name = found.uid = found.resourceVersion = ''
     if (members.isObject && readMetadata(bytes, members.valueStart, found)) return
   }
@@ -57,10 +48,10 @@ function readObject(bytes: Buffer, at: number, found: Identity): void {
 
 function readMetadata(bytes: Buffer, at: number, found: Identity): boolean {
   for (const members = new Members(bytes, at); members.next();) {
-    if (members.is(name)) found.name = members.string
-    else if (members.is(namespace)) found.namespace = members.string
-    else if (members.is(uid)) found.uid = members.string
-    else if (members.is(resourceVersion)) found.resourceVersion = members.string
+    if (members.is('name')) found.name = members.string
+    else if (members.is('namespace')) found.namespace = members.string
+    else if (members.is('uid')) found.uid = members.string
+    else if (members.is('resourceVersion')) found.resourceVersion = members.string
     else continue
     if (found.name && found.namespace && found.uid && found.resourceVersion) return true
   }
@@ -72,8 +63,8 @@ export function gvkIn(bytes: Buffer): GVK | undefined {
   let ownKind = ''
   let ownVersion = ''
   for (const members = new Members(bytes, 0); members.next();) {
-    if (members.is(kind)) ownKind = members.string
-    else if (members.is(apiVersion)) ownVersion = members.string
+    if (members.is('kind')) ownKind = members.string
+    else if (members.is('apiVersion')) ownVersion = members.string
   }
   return ownKind && ownVersion ? { ...parseApiVersion(ownVersion), kind: ownKind } : undefined
 }

@@ -1,8 +1,5 @@
 import { PathError } from '../element.ts'
-import { Members, skipSpace, valueEnd, memberName } from './members.ts'
-
-const rows = memberName('rows')
-const object = memberName('object')
+import { Members, skipSpace, valueEnd } from './members.ts'
 
 /** The position of a member of an object or an element of a list. */
 export interface Span {
@@ -15,9 +12,8 @@ export interface Span {
 /** The members of the object at `at` that have this key, in the order they were written. */
 export function membersNamed(bytes: Buffer, at: number, key: string): Span[] {
   const found: Span[] = []
-  const name = memberName(key)
   for (const members = new Members(bytes, at); members.next();) {
-    if (members.is(name)) found.push(spanOf(members))
+    if (members.is(key)) found.push(spanOf(members))
   }
   return found
 }
@@ -61,7 +57,11 @@ export function locate(bytes: Buffer, at: number, path: readonly (string | numbe
 function memberAt(bytes: Buffer, at: number, key: string): number {
   if (key === '*') throw new PathError('* in a path that has to lead to one value')
   if (bytes[at] !== 0x7b) return -1
-  return membersNamed(bytes, at, key).at(-1)?.valueStart ?? -1
+  let last = -1
+  for (const members = new Members(bytes, at); members.next();) {
+    if (members.is(key)) last = members.valueStart
+  }
+  return last
 }
 
 function elementAt(bytes: Buffer, at: number, index: number): number {
@@ -75,8 +75,8 @@ function elementAt(bytes: Buffer, at: number, index: number): number {
  */
 export function rowObject(bytes: Buffer): number {
   for (const members = new Members(bytes, 0); members.next();) {
-    if (members.is(object) && members.isObject) return members.valueStart
-    if (members.is(rows)) return locate(bytes, members.valueStart, [0, 'object'])
+    if (members.is('object') && members.isObject) return members.valueStart
+    if (members.is('rows')) return locate(bytes, members.valueStart, [0, 'object'])
   }
   return -1
 }

@@ -72,14 +72,6 @@ export function textOf(bytes: Buffer, start: number, end: number): string {
   }
 }
 
-/** A member name to search for, as text and as bytes. */
-export interface MemberName {
-  readonly text: string
-  readonly bytes: Buffer
-}
-
-export const memberName = (text: string): MemberName => ({ text, bytes: Buffer.from(text) })
-
 /**
  * Iterates over the members of the object at `at`, in their written order, one `next` each. Throws
  * `MalformedBody` for anything but an object.
@@ -142,15 +134,17 @@ export class Members {
     this.keyEnd = next
   }
 
-  /** Whether the key is `word`. */
-  is({ text, bytes }: MemberName): boolean {
-    if (this.#escaped) return this.key === text
+  is(key: string): boolean {
+    if (this.#escaped) return this.key === key
     const start = this.keyStart + 1
-    if (this.keyEnd - start - 1 !== bytes.length) return false
-    for (let at = 0; at < bytes.length; at++) {
-      if (this.bytes[start + at] !== bytes[at]) return false
+    const { length } = key
+    if (this.keyEnd - start - 1 < length) return false
+    for (let at = 0; at < length; at++) {
+      const unit = key.charCodeAt(at)
+      if (unit > 0x7f) return this.key === key
+      if (this.bytes[start + at] !== unit) return false
     }
-    return true
+    return this.keyEnd - start - 1 === length
   }
 
   get key(): string {

@@ -4,11 +4,10 @@ import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { MalformedBody } from '../malformed-body.ts'
 import { gvkIn } from './identity.ts'
-import { isSpace, Members, skipSpace, textOf, valueEnd, memberName } from './members.ts'
+import { isSpace, Members, skipSpace, textOf, valueEnd } from './members.ts'
 import { Scanner } from './scanner.ts'
 import { goJson } from './write.ts'
 
-const rows = memberName('rows')
 const kindStart = Buffer.from('{"kind":"')
 const versionStart = Buffer.from(',"apiVersion":"')
 
@@ -88,7 +87,7 @@ function saysItsKind(bytes: Buffer): boolean {
 /** The row of a Table with exactly one; `undefined` for any other number. */
 export function onlyRow(table: Buffer): Buffer | undefined {
   for (const members = new Members(table, 0); members.next();) {
-    if (!members.is(rows) || table[members.valueStart] !== 0x5b) continue
+    if (!members.is('rows') || table[members.valueStart] !== 0x5b) continue
     const start = skipSpace(table, members.valueStart + 1)
     if (table[start] !== 0x7b) return undefined
     const end = valueEnd(table, start)
@@ -100,7 +99,7 @@ export function onlyRow(table: Buffer): Buffer | undefined {
 /** Whether `bytes` are a whole Table, and not a row. */
 export function isTable(bytes: Buffer): boolean {
   for (const members = new Members(bytes, 0); members.next();) {
-    if (members.is(rows)) return true
+    if (members.is('rows')) return true
   }
   return false
 }

@@ -10,14 +10,12 @@ import { statusOf } from '../status.ts'
 import type { WatchDecoder } from '../decoder.ts'
 import { isEventType, type WatchEvent } from '../watch.ts'
 import { apiObject } from './identity.ts'
-import { isSpace, Members, memberName } from './members.ts'
+import { isSpace, Members } from './members.ts'
 import { Scanner } from './scanner.ts'
 import { separateKind } from './single.ts'
 
 const newline = 0x0a
 const newlineBytes = Buffer.from('\n')
-const type = memberName('type')
-const object = memberName('object')
 
 /** See `WatchDecoder`. */
 export class JsonWatchDecoder implements WatchDecoder {
@@ -69,8 +67,8 @@ export class JsonWatchDecoder implements WatchDecoder {
     let kind = ''
     let value: Buffer | undefined
     for (const members = new Members(frame, 0); members.next();) {
-      if (members.is(type)) kind = members.string
-      else if (members.is(object)) {
+      if (members.is('type')) kind = members.string
+      else if (members.is('object')) {
         value = frame.subarray(members.valueStart, members.valueEnd)
       }
     }
