@@ -6,8 +6,7 @@ import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { obtainedFiles } from '../../src/config/root-dir.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
-import { goOnline, goOffline, rootFolder, startTestHub, type TestHub } from '../kit/hub.ts'
-import { HubProcess } from '../kit/hub-process.ts'
+import { goOnline, goOffline, startTestHub, type TestHub } from '../kit/hub.ts'
 import { joinToken, startJoinable, type JoinableCloud } from '../kit/joinable.ts'
 import { requestAs } from '../kit/other-user.ts'
 import { until } from '../kit/until.ts'
@@ -241,17 +240,4 @@ void t.test('a token that root hands over is used at once', { skip: asRoot }, as
   await hub.logged('the hub has obtained a client certificate')
   t.equal(joinable.requesters.at(-1), 'system:bootstrap:ghijkl')
   t.notMatch(hub.lines.join('\n'), 'abcdefabcdefabcd')
-})
-
-void t.test('no user of the node reads the token in the list of processes', async (t) => {
-  const joinable = await startJoinable(t)
-  const options = {
-    upstreams: [],
-    flags: [`--server-addr=${joinable.cloud.url}`, ...joinable.flags],
-  }
-  const hub = await HubProcess.refused(t, options, rootFolder(t))
-  await hub.says(/^listening/)
-  const commandLine = readFileSync(`/proc/${hub.pid}/cmdline`, 'utf8')
-  t.match(commandLine, '--join-token')
-  t.notMatch(commandLine, secret)
 })

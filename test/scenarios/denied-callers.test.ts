@@ -81,18 +81,6 @@ void t.test('a denied list is not answered from its record, nor are its objects'
   t.equal((await robot().get(one)).status, 200, 'it was got by its name')
 })
 
-void t.test('an object is not answered from a denied list with a selector', async (t) => {
-  const { cloud, hub, robot, deny } = await withRobot(t)
-  const labelled = `${namespaced}?labelSelector=app%21%3Dweb`
-  const byField = `${everywhere}?fieldSelector=metadata.namespace%3Ddefault`
-  t.strictSame(await statuses(robot(), labelled, byField, `${namespaced}/two`), [200, 200, 200])
-  deny((asked) => isOf(asked) && asked.verb === 'list')
-  t.strictSame(await statuses(robot(), labelled), [403])
-  await goOffline(cloud, hub)
-  t.strictSame(await statuses(robot(), labelled, byField, one), [503, 503, 503])
-  t.equal((await robot().get(`${namespaced}/two`)).status, 200, 'it was got by its name')
-})
-
 void t.test('a denied watch does not begin from the record', async (t) => {
   const { cloud, hub, robot, deny } = await withRobot(t)
   const { resourceVersion } = await robot().list(namespaced)

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs'
 import t from 'tap'
 import { at, objectOf } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
@@ -55,30 +54,6 @@ void t.test('a bad new version is refused and reported, and the last good one st
   await hub.logged('the filters of --filter-module have changed')
   t.strictSame((await proxy.list(allServices)).names, ['default/a'])
   t.notMatch(await verbose(hub), /filter-module/)
-})
-
-void t.test('whatever a file becomes, the last good filters stay until it is mended', async (t) => {
-  const folder = new FilterFolder(t)
-  const file = folder.write('own.mjs', withholding('a'))
-  const hub = await hubWith(t, file)
-  const proxy = hub.as('kube-proxy')
-  const told = async (said: string): Promise<void> => {
-    reread(hub)
-    await hub.logged(said)
-    t.strictSame((await proxy.list(allServices)).names, ['default/b'], said)
-  }
-  folder.write('own.mjs', `\n${withholding('b')}\nthrow new Error('not today')`)
-  await told('cannot be loaded: Error: not today (line ')
-  folder.write('own.mjs', 'export const = 3')
-  await told('cannot be loaded: SyntaxError: ')
-  folder.write('own.mjs', 'export const withhold = () => true')
-  await told('exports no filter definition, only')
-  rmSync(file)
-  await told('cannot be read: Error: ENOENT')
-  folder.write('own.mjs', withholding('b'))
-  reread(hub)
-  await hub.logged('the filters of --filter-module have changed')
-  t.strictSame((await proxy.list(allServices)).names, ['default/a'])
 })
 
 void t.test(

@@ -18,9 +18,6 @@ import { startHubParts } from '../kit/hub-parts.ts'
 const versionOf = ({ object }: ReceivedEvent): string =>
   (object['metadata'] as { resourceVersion: string }).resourceVersion
 
-const shown = (events: readonly ReceivedEvent[]): string[] =>
-  events.map((event) => `${event.type} ${nameOf(event.object)} at ${versionOf(event)}`)
-
 const framesOf = (events: readonly ReceivedEvent[]): string[] =>
   events.map(({ frame }) => frame.toString('latin1'))
 
@@ -212,26 +209,6 @@ void t.test('F5: a client that saw a deletion finds it done, another one lists',
     t.strictSame(after, [])
   }
 })
-
-void t.test(
-  'F9: offline a watch lasts for its timeoutSeconds, and ends with a bookmark',
-  async (t) => {
-    const { cloud, hub } = await onlineNode(t, 'a', 'b')
-    const { from, events } = await history(cloud, hub.as('kubelet'))
-    await goOffline(cloud, hub)
-    const watch = await hub.as('kubelet').watch(podsOfNode, {
-      resourceVersion: from,
-      allowWatchBookmarks: 'true',
-      timeoutSeconds: '3',
-    })
-    const told = await watch.rest()
-    t.equal(await watch.over, 'ended')
-    const bookmark = told.at(-1)!
-    t.strictSame(shown(told.slice(0, -1)), shown(events))
-    t.equal(bookmark.type, 'BOOKMARK')
-    t.equal(versionOf(bookmark), versionOf(events.at(-1)!))
-  },
-)
 
 /** Withholds what is labelled so. */
 const hiding: FilterDefinition = {

@@ -92,23 +92,6 @@ void t.test(
   },
 )
 
-void t.test('F15: requests return to the preferred API server once it is healthy', async (t) => {
-  const [first, second] = await two(t)
-  const hub = await startOnlineHub(t, {
-    upstreams: [first, second],
-    flags: ['--lb-mode=priority'],
-  })
-  const operators = Array.from({ length: 8 }, (_, i) => hub.as(`operator-${i}`))
-  const lists = () => Promise.all(operators.map((each) => each.list('/api/v1/pods')))
-  for (const { names } of await lists()) t.strictSame(names, named('first'))
-  await first.unplug()
-  for (const { names } of await lists()) t.strictSame(names, named('second'))
-  await first.plug()
-  const back = (listed: Awaited<ReturnType<typeof lists>>): boolean =>
-    listed.every(({ names }) => names[0] === 'default/first')
-  t.ok(await until('all of them to be back', async () => back(await lists())))
-})
-
 void t.test(
   'an API server at which requests fail is passed over, though its probes succeed',
   async (t) => {
