@@ -10,6 +10,7 @@ import {
   type TestHub,
 } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
+import { until } from '../kit/until.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
 const kubernetes = '/api/v1/namespaces/default/services/kubernetes'
@@ -82,6 +83,11 @@ for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`a watch event shows a service as a list does: ${encoding}`, async (t) => {
     const cloud = await cloudWithServices(t)
     const hub = await startOnlineHub(t, { upstreams: [cloud], ...(await reachable(t)) })
+    // Until then its address may change, for another filter, and a client lists once more.
+    await until('the ClusterIP of default/kubernetes to be known', async () => {
+      const { body } = await hub.ops.get('/readyz?verbose')
+      return !String(body).includes('forwardkubesvctraffic does nothing')
+    })
     const kubelet = hub.as('kubelet', { encoding })
     const { resourceVersion } = await kubelet.list(allServices)
     const watch = await kubelet.watch(allServices, { resourceVersion })
