@@ -68,6 +68,12 @@ export const podsOf = (nodeName: string): CollectionQuery => ({
   fieldSelector: `spec.nodeName=${nodeName}`,
 })
 
+/** Changes with every change of the pods. It reads no object. */
+export const podsVersion = (store: ObjectStore, nodeName: string): string =>
+  (['protobuf', 'json'] as const)
+    .map((encoding) => store.version(keyOf(podsOf(nodeName), encoding)))
+    .join(' ')
+
 /** Discovery without aggregation, and schemas, have one or two for each group and version. */
 const mostDocuments = 512
 

@@ -1,7 +1,15 @@
+import { elapsed } from '../../base/clock.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
+import type { FindReferencedObjects } from '../store/named-object.ts'
 import { StoreFailure } from '../store/store.ts'
-import { podsOf, type CachedCollection, type KubeletCache } from './kubelet-cache.ts'
+import {
+  kubeletCache,
+  podsOf,
+  podsVersion,
+  type CachedCollection,
+  type KubeletCache,
+} from './kubelet-cache.ts'
 import {
   podDependencies,
   type PodDependencies,
@@ -64,5 +72,31 @@ export function nodeDependencies(records: NodeRecords): readonly ResolvedReferen
   } catch (cause) {
     if (cause instanceof StoreFailure || cause instanceof MalformedBody) return undefined
     throw cause
+  }
+}
+
+/** The references of unchanged pods are resolved at most so often: claims are bound rarely. */
+const neededMs = 1000
+
+/** The objects that the node's pods refer to: eviction spares these. */
+export function neededBy(
+  nodeName: string,
+  references: KnownPodReferences,
+  onFailure: (cause: unknown) => void,
+): FindReferencedObjects {
+  let last: { readonly of: string; readonly until: number } | undefined
+  let all: ReturnType<FindReferencedObjects>
+  return (store) => {
+    try {
+      const of = podsVersion(store, nodeName)
+      if (last?.of !== of || last.until < elapsed()) {
+        all = nodeDependencies({ nodeName, cache: kubeletCache(store, nodeName), references })
+        last = { of, until: elapsed() + neededMs }
+      }
+      return all
+    } catch (cause) {
+      onFailure(cause)
+      return undefined
+    }
   }
 }

@@ -10,7 +10,7 @@ import {
   reportPatch,
   type NodeReport,
 } from '../boot/condition.ts'
-import { kubeletCache, type KubeletCache } from '../boot/kubelet-cache.ts'
+import { kubeletCache, podsVersion, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { onSiteDocuments, schemasOf } from '../boot/on-site-documents.ts'
 import type { KnownPodReferences } from '../boot/pod-references.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
@@ -27,7 +27,6 @@ import type { Cloud } from '../upstream/cloud.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { logUnexpected } from './log-failure.ts'
-import { podsVersion } from './needed.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
 interface BootDependencies {

@@ -7,7 +7,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import { Cloud, type CloudParts } from '../upstream/cloud.ts'
 import { readyzProbe } from '../upstream/probe.ts'
 import { Upstream } from '../upstream/upstream.ts'
-import type { KnownCluster } from './known-cluster.ts'
+import type { KnownCluster } from '../upstream/known-cluster.ts'
 
 interface CloudDependencies {
   readonly connections: Connections

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { Cloud } from '../upstream/cloud.ts'
-import type { KnownCluster } from './known-cluster.ts'
+import type { KnownCluster } from '../upstream/known-cluster.ts'
 
 /** The database of releases before 0.3.0, which this one does not read. */
 const database = /^objects\.db(-wal|-shm)?$/

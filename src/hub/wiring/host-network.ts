@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { after, elapsed } from '../../base/clock.ts'
-import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
+import { kubeletCache, podsOf, podsVersion } from '../boot/kubelet-cache.ts'
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { objectKind } from '../../api/codec/list.ts'
 import type { HubConfig, StartConfig } from '../../config/hub-config.ts'
@@ -23,7 +23,6 @@ import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { podsVersion } from './needed.ts'
 
 /**
  * The network on which the kubelet got each pod of this node, kept beside the cache, which may be

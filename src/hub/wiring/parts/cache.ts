@@ -2,11 +2,11 @@ import type { Logger } from 'pino'
 import { Broadcast } from '../../../base/broadcast.ts'
 import type { LiveConfig, StartConfig } from '../../../config/hub-config.ts'
 import type { HubMetrics } from '../../../metrics/metrics.ts'
+import { neededBy } from '../../boot/node-dependencies.ts'
 import { KnownPodReferences } from '../../boot/pod-references.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
 import { checkFormer } from '../former-store.ts'
 import type { Health } from '../health.ts'
-import { neededBy } from '../needed.ts'
 import type { NodeKeys } from '../node-key.ts'
 import { storeOf } from '../store.ts'
 import type { CloudParts } from './cloud.ts'
@@ -36,7 +36,9 @@ export async function openCache(
   await using parts = new AsyncDisposableStack()
   const committed = new Broadcast()
   const references = new KnownPodReferences()
-  const needed = neededBy(config.nodeName, references, log)
+  const needed = neededBy(config.nodeName, references, (err) =>
+    log.error({ err }, 'cannot resolve the references of the pods'),
+  )
   const setFormerAside = await checkFormer(config.cachePath, { cluster, cloud, log })
   const store = parts.use(
     await storeOf(config, live, { keys, metrics, health, log, committed, needed }),

@@ -10,7 +10,7 @@ import type { HubMetrics } from '../../../metrics/metrics.ts'
 import type { Cloud } from '../../upstream/cloud.ts'
 import { cloudOf, reconfigureCloud } from '../cloud.ts'
 import { followHubCredentials, logCertificateFault, servingOf } from '../credentials.ts'
-import { KnownCluster } from '../known-cluster.ts'
+import { KnownCluster } from '../../upstream/known-cluster.ts'
 import { ObtainedCertificate } from '../node-certificate.ts'
 
 interface Dependencies {

@@ -6,7 +6,7 @@ import { hubIdentity } from '../../api/request/identity.ts'
 import { apiCall } from '../../http/client/api-call.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { NotReady, ProbeRefused, type Probe } from '../upstream/probe.ts'
+import { NotReady, ProbeRefused, type Probe } from './probe.ts'
 
 /**
  * The Service that API servers make in an empty cluster: nodes may read it, and no namespace. A

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import pino from 'pino'
 import { resourceVersion } from '../../../src/api/kube/resource-version.ts'
 import { Connections } from '../../../src/http/client/connections.ts'
-import { KnownCluster } from '../../../src/hub/wiring/known-cluster.ts'
+import { KnownCluster } from '../../../src/hub/upstream/known-cluster.ts'
 import { portOf } from '../../kit/wire/listening.ts'
 
 /** An API server at version 100, and a store at `stored`, that is asked by a probe. */
