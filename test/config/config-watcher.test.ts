@@ -87,6 +87,27 @@ void t.test('everything wrong with a file is told, once, and then what is right'
   t.strictSame(news.map(namesIn), [{ changed: [], waiting: [], untold: [] }])
 })
 
+void t.test('what waits for the next start has no part in what is in force', async (t) => {
+  const { file, news, pass } = following(t, 'server-addr: https://a\n')
+  await pass()
+  writeFileSync(
+    file,
+    'server-addr: https://a\nworking-mode: cloud\nhost-network-node: true\nlb-mode: priority\n',
+  )
+  await pass()
+  t.strictSame(news.map(namesIn), [
+    {
+      changed: ['lb-mode'],
+      waiting: ['working-mode', 'host-network-node'],
+      untold: ['working-mode', 'host-network-node'],
+    },
+  ])
+  const [{ live, read }] = news as [ConfigChange<UsableConfig>]
+  t.strictSame([live.filters.disabled.size, live.plainProxy], [0, 'served'])
+  t.ok(read.config.filters.disabled.size > 0, 'the filters that cloud mode leaves out')
+  t.equal(read.config.plainProxy, 'refusing')
+})
+
 void t.test('credentials in another root directory are none of a running hub', async (t) => {
   const { folder, file } = following(t, 'server-addr: https://a\n')
   const kubeconfig = join(folder, 'hub.conf')

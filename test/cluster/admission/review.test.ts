@@ -67,6 +67,14 @@ const pod = (annotations: JsonObject = {}, rest: JsonObject = {}): JsonObject =>
   spec: { containers: [] },
 })
 const excluded = { 'apps.openyurt.io/exclude-host-network-pool': 'true' }
+const terms = [
+  'spec',
+  'affinity',
+  'nodeAffinity',
+  'requiredDuringSchedulingIgnoredDuringExecution',
+  'nodeSelectorTerms',
+]
+
 void t.test('an unchanged object gets no patch', async (t) => {
   const answer = await reviewAdmission(
     podDefaults,
@@ -78,6 +86,12 @@ void t.test('an unchanged object gets no patch', async (t) => {
     kind: 'AdmissionReview',
     response: { uid: 'u-1', allowed: true },
   })
+})
+
+void t.test('a mirror pod is left alone, annotation or not', async (t) => {
+  const mirror = pod({ ...excluded, 'kubernetes.io/config.mirror': 'x' })
+  const { object } = await outcome(podDefaults, review('Pod', 'CREATE', { object: mirror }))
+  t.equal(valueAt(object, ...terms), undefined)
 })
 
 void t.test('creating a pod returns lint’s warnings', async (t) => {

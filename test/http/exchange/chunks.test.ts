@@ -99,31 +99,3 @@ void t.test('an ended source is taken whole without waiting, and only once', asy
   for await (const _ of chunks) t.fail('given twice')
   t.equal(givenUp(), 0)
 })
-
-void t.test('chunks of one turn are read together, up to a number of bytes', async (t) => {
-  const { chunks, sink } = open()
-  chunks.gatheredBytes = 3
-  const steps = chunks[Symbol.asyncIterator]()
-  const write = async (...some: string[]): Promise<void> => {
-    for (const each of some) {
-      sink.write(Buffer.from(each))
-      // As TLS does it: the reader may go on after each record.
-      await Promise.resolve()
-    }
-  }
-  const next = async (): Promise<string[]> => {
-    const { value } = await steps.next()
-    return text(value ?? [])
-  }
-  let waiting = next()
-  await write('a', 'b')
-  t.strictSame(await waiting, ['a', 'b'], 'fewer, at the end of the turn')
-  waiting = next()
-  await write('c', 'd', 'e')
-  t.strictSame(await waiting, ['c', 'd', 'e'])
-  waiting = next()
-  await write('f')
-  sink.end()
-  t.strictSame(await waiting, ['f'], 'nothing is waited for at the end')
-  t.equal((await steps.next()).done, true)
-})
