@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { untilAborted } from '../base/abort.ts'
-import { sleep } from '../base/clock.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { textAt } from '../api/kube/json-at.ts'
 import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts'
@@ -12,16 +11,13 @@ import type { Actors } from './admission/node.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { connect } from './api/connect.ts'
 import { ServingCertificateApprover } from './certificates/approver.ts'
-import { isConflict } from './api/failure.ts'
-import { typedCalls } from './api/typed.ts'
 import { PoolController } from './controller/pool-controller.ts'
-import { Leadership, type Term } from './leadership.ts'
+import { Leadership } from './leadership.ts'
 import { liveLookup } from './live-lookup.ts'
 import { poolInformer } from './pools.ts'
 import { serveWebhooks } from './serve.ts'
 import { CaBundles } from './serving/bundles.ts'
 import { endOf, followFiles, servingOf } from './serving/serving.ts'
-import { migrateStorage } from './storage-migration.ts'
 import { conflictsIn, describeConflict, takeOver } from './take-over.ts'
 
 /** One running replica. Disposing it gives up the lease first, so that another leads at once. */
@@ -50,8 +46,7 @@ export interface ClusterOptions {
 }
 
 /** Parts that retry after a failure. */
-type Part =
-  'controller' | 'election' | 'certificates' | 'configurations' | 'admission' | 'migration'
+type Part = 'controller' | 'election' | 'certificates' | 'configurations' | 'admission'
 
 /**
  * Builds the cluster's side from its parts, in order, and starts it. Resolves when admission is
@@ -112,8 +107,7 @@ export async function startCluster(
     namespace: config.namespace,
     identity: `${hostname()}_${randomUUID()}`,
     ...config.election,
-    // A renewal that hangs is given up in time for another try.
-    calls: typedCalls(api, { urgent: true, timeoutMs: Math.ceil(config.election.renewMs / 2) }),
+    api,
     onFailure: failed('election'),
     onChange: (leads, holder) =>
       log.info({ holder }, leads ? 'this replica leads' : 'this replica follows'),
@@ -138,7 +132,6 @@ export async function startCluster(
       })
       const keeper = bundles
       serving.onChange(() => void keeper.reconcile())
-      await migrateFirst(api, term, log, failed('migration'))
       controller = led.use(
         new PoolController({
           api,
@@ -247,34 +240,4 @@ async function actorsFor(api: ApiServer, { namespace, webhooks }: ClusterConfig)
     .catch(() => ({}))
   const self = textAt(review, 'status', 'userInfo', 'username')
   return actorsOf({ namespace, name: webhooks.service }, self === '' ? [] : [self])
-}
-
-/** How long the next try to rewrite pools waits. */
-const migrationWaitMs = 30_000
-
-/**
- * Pools are rewritten before anything else is done; where that fails, all else is done meanwhile.
- */
-async function migrateFirst(
-  api: ApiServer,
-  term: Term,
-  log: Logger,
-  failed: (cause: unknown) => void,
-): Promise<void> {
-  const attempt = async (): Promise<boolean> => {
-    try {
-      const migrated = await migrateStorage(api, term.holds, term.signal)
-      log.info(migrated, 'stored NodePools were looked at')
-      return true
-    } catch (cause) {
-      if (!term.signal.aborted && !isConflict(cause)) failed(cause)
-      return term.signal.aborted
-    }
-  }
-  if (await attempt()) return
-  const again = async (): Promise<void> => {
-    do await sleep(migrationWaitMs, term.signal)
-    while (!(await attempt()))
-  }
-  void again()
 }

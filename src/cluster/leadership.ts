@@ -1,6 +1,8 @@
-import { V1MicroTime, type CoordinationV1Api, type V1Lease } from '@kubernetes/client-node'
 import { onAbort } from '../base/abort.ts'
 import { after, elapsed, jitter, now as timeOfDay, sleep } from '../base/clock.ts'
+import type { JsonObject } from '../api/kube/json.ts'
+import { objectAt, textAt } from '../api/kube/json-at.ts'
+import type { ApiServer } from './api/api-server.ts'
 import { isConflict, isNotFound } from './api/failure.ts'
 
 /** The names and times of the election, as client-go's leaderelection has them. */
@@ -30,7 +32,7 @@ export interface Term {
 }
 
 export interface LeadershipOptions extends ElectionOptions {
-  readonly calls: CoordinationV1Api
+  readonly api: ApiServer
   /**
    * Called when this process leads; leads on until it settles or the term ends, and is awaited
    * then.
@@ -153,58 +155,63 @@ export class Leadership implements AsyncDisposable {
   }
 
   async #take(): Promise<boolean> {
-    const { namespace, name, identity, leaseMs, calls } = this.#options
+    const { namespace, name, identity, leaseMs } = this.#options
     const lease = await this.#read()
-    const time = new V1MicroTime(timeOfDay())
-    const leaseDurationSeconds = Math.max(1, Math.ceil(leaseMs / 1000))
+    const time = microTime()
+    const now = {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.max(1, Math.ceil(leaseMs / 1000)),
+      renewTime: time,
+    }
     if (lease === undefined) {
-      const spec = {
-        holderIdentity: identity,
-        leaseDurationSeconds,
-        acquireTime: time,
-        renewTime: time,
-        leaseTransitions: 0,
-      }
-      const made = await calls.createNamespacedLease({
-        namespace,
-        body: { metadata: { name, namespace }, spec },
-      })
-      this.#observe(made)
+      const spec = { ...now, acquireTime: time, leaseTransitions: 0 }
+      const made = { ...kind, metadata: { name, namespace }, spec }
+      this.#observe(await this.#call('POST', '', made))
       return true
     }
     const seen = this.#observe(lease)
     const ours = seen.holder === identity
     if (!ours && seen.holder !== '' && elapsed() - seen.at < seen.leaseMs) return false
+    const { acquireTime = time, leaseTransitions } = objectAt(lease, 'spec')
     const spec = {
-      holderIdentity: identity,
-      leaseDurationSeconds,
-      acquireTime: ours ? (lease.spec?.acquireTime ?? time) : time,
-      renewTime: time,
-      leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + (ours ? 0 : 1),
+      ...now,
+      acquireTime: ours ? acquireTime : time,
+      leaseTransitions: Number(leaseTransitions ?? 0) + (ours ? 0 : 1),
     }
-    lease.spec = spec
-    this.#observe(await calls.replaceNamespacedLease({ namespace, name, body: lease }))
+    this.#observe(await this.#call('PUT', `/${name}`, { ...lease, spec }))
     return true
   }
 
-  async #read(): Promise<V1Lease | undefined> {
-    const { namespace, name, calls } = this.#options
+  async #read(): Promise<JsonObject | undefined> {
     try {
-      return await calls.readNamespacedLease({ namespace, name })
+      return await this.#call('GET', `/${this.#options.name}`)
     } catch (cause) {
       if (isNotFound(cause)) return undefined
       throw cause
     }
   }
 
-  #observe({ spec }: V1Lease): ObservedLease {
+  /** A request that hangs is given up in time for another try. */
+  #call(method: 'GET' | 'POST' | 'PUT', name: string, lease?: JsonObject): Promise<JsonObject> {
+    const { api, namespace, renewMs } = this.#options
+    return api.call({
+      method,
+      path: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases${name}`,
+      ...(lease && { body: JSON.stringify(lease) }),
+      urgent: true,
+      timeoutMs: Math.ceil(renewMs / 2),
+    })
+  }
+
+  #observe(lease: JsonObject): ObservedLease {
+    const spec = objectAt(lease, 'spec')
     const record = JSON.stringify(spec)
     if (this.#seen?.record === record) return this.#seen
     this.#seen = {
       record,
-      holder: spec?.holderIdentity ?? '',
+      holder: textAt(spec, 'holderIdentity'),
       // The holder may run with another duration.
-      leaseMs: Math.max(this.#options.leaseMs, (spec?.leaseDurationSeconds ?? 0) * 1000),
+      leaseMs: Math.max(this.#options.leaseMs, Number(spec['leaseDurationSeconds'] ?? 0) * 1000),
       at: elapsed(),
     }
     return this.#seen
@@ -213,20 +220,20 @@ export class Leadership implements AsyncDisposable {
   /** Gives the lease up where it is still ours; if that fails it ends by itself. */
   async #release(): Promise<void> {
     this.#renewed = undefined
-    const { namespace, name, identity, calls } = this.#options
+    const { name, identity } = this.#options
     if (this.#seen?.holder !== identity) return
     try {
       const lease = await this.#read()
-      if (lease?.spec?.holderIdentity !== identity) return
-      const time = new V1MicroTime(timeOfDay())
-      lease.spec = {
-        leaseTransitions: lease.spec.leaseTransitions ?? 0,
+      if (lease === undefined || textAt(lease, 'spec', 'holderIdentity') !== identity) return
+      const time = microTime()
+      const spec = {
+        leaseTransitions: Number(objectAt(lease, 'spec')['leaseTransitions'] ?? 0),
         holderIdentity: '',
         leaseDurationSeconds: 1,
         acquireTime: time,
         renewTime: time,
       }
-      this.#observe(await calls.replaceNamespacedLease({ namespace, name, body: lease }))
+      this.#observe(await this.#call('PUT', `/${name}`, { ...lease, spec }))
     } catch (cause) {
       if (!isConflict(cause)) this.#options.onFailure(cause)
     }
@@ -238,3 +245,8 @@ export class Leadership implements AsyncDisposable {
     await this.#running
   }
 }
+
+const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }
+
+/** Now, with microseconds. */
+const microTime = (): string => new Date(timeOfDay()).toISOString().replace('Z', '000Z')

@@ -33,18 +33,10 @@ export const clusterMetricTable = {
   failures: {
     name: 'nodehub_cluster_failures_total',
     type: 'counter',
-    help: 'What failed and is tried again, by part: controller, election, approver, certificates, configurations, admission, migration.',
+    help: 'What failed and is tried again, by part: controller, election, approver, certificates, configurations, admission.',
     labels: ['reason'],
     initialValues: {
-      reason: [
-        'controller',
-        'election',
-        'approver',
-        'certificates',
-        'configurations',
-        'admission',
-        'migration',
-      ],
+      reason: ['controller', 'election', 'approver', 'certificates', 'configurations', 'admission'],
     },
   },
   nodes: {

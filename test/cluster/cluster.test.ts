@@ -20,7 +20,6 @@ import type { GVR } from '../../src/api/kube/gvk.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { mostPipelined } from '../../src/http/server/ops.ts'
 import {
-  customResources,
   defineAdmissionKinds,
   mutatingConfigurations,
   validatingConfigurations,
@@ -462,29 +461,4 @@ void t.test('a pool that is written meanwhile is given back without its finalize
     sandbox.list(nodePools).flatMap(({ metadata }) => metadata['finalizers'] ?? []),
     [],
   )
-})
-
-void t.test('stored pools are rewritten, and older versions leave storedVersions', async (t) => {
-  const cluster = await prepared(t)
-  const { sandbox } = cluster
-  const definition = sandbox.get(customResources, 'nodepools.apps.openyurt.io')!
-  sandbox.update(
-    customResources,
-    { ...definition, status: { storedVersions: ['v1beta1', 'v1beta2'] } },
-    'status',
-  )
-  for (const name of ['p', 'q']) sandbox.create(nodePools, { metadata: { name }, spec: {} })
-  await started(t, cluster)
-  await until(() => {
-    const stored = listAt(
-      sandbox.get(customResources, 'nodepools.apps.openyurt.io'),
-      'status',
-      'storedVersions',
-    )
-    return stored.length === 1 && stored[0] === 'v1beta2'
-  })
-  const rewritten = sandbox.requests.filter(
-    ({ method, path }) => method === 'PATCH' && /nodepools\/[pq]$/.test(path),
-  )
-  t.equal(rewritten.length, 2)
 })

@@ -1,5 +1,4 @@
 import t from 'tap'
-import { typedCalls } from '../../src/cluster/api/typed.ts'
 import { Leadership, type Term } from '../../src/cluster/leadership.ts'
 import { onAbort } from '../../src/base/abort.ts'
 import type { GVR } from '../../src/api/kube/gvk.ts'
@@ -30,7 +29,7 @@ class Candidate {
       namespace: 'kube-system',
       name: 'nodehub-cluster',
       identity,
-      calls: typedCalls(api, { urgent: true, timeoutMs: 1000 }),
+      api,
       lead: async (term) => {
         onStart(this)
         this.terms.push(term)

@@ -42,7 +42,7 @@ const everywhere = ({ name }: Installation): readonly Rule[] => [
   ...['mutating', 'validating'].flatMap((kind) => {
     const configurations = `${kind}webhookconfigurations`
     return [
-      rule('admissionregistration.k8s.io', configurations, 'get list watch patch', name),
+      rule('admissionregistration.k8s.io', configurations, 'get patch', name),
       // To detect a yurt-manager's webhooks.
       rule(
         'admissionregistration.k8s.io',
@@ -52,8 +52,7 @@ const everywhere = ({ name }: Installation): readonly Rule[] => [
       ),
     ]
   }),
-  rule('apiextensions.k8s.io', 'customresourcedefinitions', 'get list watch patch', definition),
-  rule('apiextensions.k8s.io', 'customresourcedefinitions/status', 'patch', definition),
+  rule('apiextensions.k8s.io', 'customresourcedefinitions', 'get patch', definition),
 ]
 
 /**
@@ -64,7 +63,7 @@ const atHome = ({ name }: Installation): readonly Rule[] => [
   rule('coordination.k8s.io', 'leases', 'create'),
   rule('coordination.k8s.io', 'leases', 'get update patch', name),
   rule('', 'secrets', 'create'),
-  rule('', 'secrets', 'get list watch patch', `${name}-certificates`),
+  rule('', 'secrets', 'get patch', `${name}-certificates`),
 ]
 
 /**

@@ -4,7 +4,6 @@ import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import { ofVersion } from '../admission/json-patch.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
-import { ApiInformer } from '../api/informer.ts'
 
 /** The Service of the webhooks. Webhooks of other Services belong to others. */
 export interface OwnService {
@@ -51,14 +50,8 @@ const places = (configurations: string): readonly Target[] => [
   },
 ]
 
-/** Repairs are made at once; this finds the rest after a failure. */
-const resyncMs = 30_000
-
-/** The stored facts of such an object. */
-interface Configuration {
-  readonly resourceVersion: string
-  readonly clients: readonly Client[]
-}
+/** How often the configurations are read. */
+const intervalMs = 5_000
 
 interface Client {
   /** JSON pointer to its `clientConfig`. */
@@ -75,44 +68,24 @@ interface Client {
  */
 export class CaBundles implements AsyncDisposable {
   readonly #options: CaBundlesOptions
-  readonly #followed: readonly {
-    readonly place: Target
-    readonly items: ApiInformer<Configuration>
-  }[]
   readonly #timer: Disposable
+  /** Found in all configurations by the last reading. */
+  #published: string | undefined
   #running: Promise<void> | undefined
   #again = false
 
   constructor(options: CaBundlesOptions) {
     this.#options = options
-    this.#followed = places(options.configurations).map((place) => ({
-      place,
-      items: new ApiInformer<Configuration>(options.api, {
-        path: place.path,
-        query: { fieldSelector: `metadata.name=${place.name}` },
-        transform: configurationOf,
-        onChange: () => void this.reconcile(),
-        ...(options.onFailure && { onFailure: options.onFailure }),
-      }),
-    }))
-    this.#timer = every(resyncMs, () => void this.reconcile())
+    this.#timer = every(intervalMs, () => void this.reconcile())
+    void this.reconcile()
   }
 
-  /**
-   * Whether all configurations are known, and each client that leads to us has exactly `bundle`.
-   */
+  /** Whether each client that leads to us had exactly `bundle` when it was last read. */
   published(bundle: string): boolean {
-    return this.#followed.every(
-      ({ items }) =>
-        items.synced &&
-        [...items.items.values()].every((each) => this.#wrong(each, bundle).length === 0),
-    )
+    return this.#published === bundle
   }
 
-  /**
-   * Repairs every caBundle that differs; one run at a time, and one more if something changed
-   * during it.
-   */
+  /** Repairs every caBundle that differs; one run at a time, and one more if it was due again. */
   reconcile(): Promise<void> {
     this.#again = true
     this.#running ??= this.#reconcile().finally(() => {
@@ -124,50 +97,52 @@ export class CaBundles implements AsyncDisposable {
   async #reconcile(): Promise<void> {
     while (this.#again) {
       this.#again = false
-      for (const { place, items } of this.#followed) {
-        const bundle = this.#options.bundle()
-        if (bundle === undefined || !this.#options.holds()) return
-        for (const configuration of items.items.values())
-          await this.#repair(place, configuration, bundle)
+      const bundle = this.#options.bundle()
+      if (bundle === undefined) return
+      let isRight = true
+      for (const place of places(this.#options.configurations)) {
+        if (!this.#options.holds()) return
+        try {
+          isRight = (await this.#isRight(place, bundle)) && isRight
+        } catch (cause) {
+          isRight = false
+          // Another version: it is read again.
+          if (!isConflict(cause) && !isNotFound(cause)) this.#options.onFailure?.(cause)
+        }
       }
+      this.#published = isRight ? bundle : undefined
     }
   }
 
-  #wrong({ clients }: Configuration, bundle: string): readonly Client[] {
-    const { namespace, name } = this.#options.service
-    const wanted = Buffer.from(bundle).toString('base64')
-    return clients.filter(
-      ({ service, caBundle }) =>
-        service.namespace === namespace && service.name === name && caBundle !== wanted,
-    )
-  }
-
-  async #repair(place: Target, configuration: Configuration, bundle: string): Promise<void> {
-    const wrong = this.#wrong(configuration, bundle)
-    if (wrong.length === 0) return
+  /** Whether nothing had to be repaired. */
+  async #isRight({ what, path, name }: Target, bundle: string): Promise<boolean> {
+    const { api, service } = this.#options
+    const configuration = await api.get(`${path}/${name}`)
+    if (configuration === undefined) return true
     const value = Buffer.from(bundle).toString('base64')
-    const patch = [
-      ofVersion(configuration.resourceVersion),
+    const wrong = clientsIn(configuration).filter(
+      (client) =>
+        client.service.namespace === service.namespace &&
+        client.service.name === service.name &&
+        client.caBundle !== value,
+    )
+    if (wrong.length === 0) return true
+    await api.patch(`${path}/${name}`, 'json', [
+      ofVersion(textAt(configuration, 'metadata', 'resourceVersion')),
       ...wrong.map(({ at }) => ({ op: 'add', path: `${at}/caBundle`, value })),
-    ]
-    try {
-      await this.#options.api.patch(`${place.path}/${place.name}`, 'json', patch)
-      this.#options.onRepaired?.(place.what)
-    } catch (cause) {
-      // Another version: the watch brings it, and it is checked again.
-      if (!isConflict(cause) && !isNotFound(cause)) this.#options.onFailure?.(cause)
-    }
+    ])
+    this.#options.onRepaired?.(what)
+    return false
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#timer[Symbol.dispose]()
-    await Promise.all(this.#followed.map(({ items }) => items[Symbol.asyncDispose]()))
     await this.#running
   }
 }
 
-/** Reads both kinds: a configuration's webhooks, and a definition's conversion. */
-function configurationOf(object: JsonObject): Configuration {
+/** Of both kinds: a configuration's webhooks, and a definition's conversion. */
+function clientsIn(object: JsonObject): readonly Client[] {
   const webhooks = listAt(object, 'webhooks').map((webhook, i) =>
     clientAt(webhook, `/webhooks/${i}/clientConfig`),
   )
@@ -180,10 +155,7 @@ function configurationOf(object: JsonObject): Configuration {
           ),
         ]
       : []
-  return {
-    resourceVersion: textAt(object, 'metadata', 'resourceVersion'),
-    clients: [...webhooks, ...conversion],
-  }
+  return [...webhooks, ...conversion]
 }
 
 const clientAt = (webhook: Json | undefined, pointer: string): Client => ({

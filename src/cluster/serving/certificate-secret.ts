@@ -3,7 +3,6 @@ import type { JsonObject } from '../../api/kube/json.ts'
 import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
-import { ApiInformer } from '../api/informer.ts'
 import { secretData, rotated, stateOfSecret, type ServingState } from './rotation.ts'
 
 export interface CertificateSecretOptions {
@@ -24,8 +23,8 @@ export interface CertificateSecretOptions {
   readonly onFailure?: (cause: unknown) => void
 }
 
-/** How often rotation is checked. */
-const resyncMs = 60_000
+/** How often the Secret is read, and rotation is checked. */
+const resyncMs = 10_000
 
 interface SecretState {
   readonly resourceVersion: string
@@ -34,12 +33,11 @@ interface SecretState {
 
 /**
  * The CA and the serving certificate that all replicas share in a Secret. Each replica may renew
- * them: one whose write conflicts reads the other's result. All watch the Secret, and serve what it
- * contains.
+ * them: one whose write conflicts reads the other's result. All read the Secret every ten seconds,
+ * and serve what it contains.
  */
 export class CertificateSecret implements AsyncDisposable {
   readonly #options: CertificateSecretOptions
-  readonly #secret: ApiInformer<SecretState>
   readonly #stopped = new AbortController()
   readonly #first = Promise.withResolvers<void>()
   #timer: Disposable
@@ -48,16 +46,8 @@ export class CertificateSecret implements AsyncDisposable {
 
   constructor(options: CertificateSecretOptions) {
     this.#options = options
-    const { api, namespace, name, onFailure } = options
-    this.#secret = new ApiInformer<SecretState>(api, {
-      path: `/api/v1/namespaces/${namespace}/secrets`,
-      query: { fieldSelector: `metadata.name=${name}` },
-      transform: keptOf,
-      onChange: () => void this.reconcile(),
-      ...(onFailure && { onFailure }),
-    })
-    void this.#secret.listed.then(() => this.reconcile())
     this.#timer = every(resyncMs, () => void this.reconcile())
+    void this.reconcile()
   }
 
   /** Resolves when there is something to show. */
@@ -86,7 +76,7 @@ export class CertificateSecret implements AsyncDisposable {
   async #reconcile(): Promise<void> {
     const { signal } = this.#stopped
     // Another replica may keep writing; the next check follows soon.
-    for (let tries = 0; tries < 5 && this.#secret.synced && !signal.aborted; tries++) {
+    for (let tries = 0; tries < 5 && !signal.aborted; tries++) {
       try {
         if (await this.#renew()) return
       } catch (cause) {
@@ -126,7 +116,6 @@ export class CertificateSecret implements AsyncDisposable {
     return true
   }
 
-  /** From the API server: the informer may be older than the last write of another replica. */
   async #read(path: string, name: string): Promise<SecretState | undefined> {
     const secret = await this.#options.api.get(`${path}/${name}`, this.#stopped.signal)
     return secret && keptOf(secret)
@@ -142,7 +131,6 @@ export class CertificateSecret implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped.abort()
     this.#timer[Symbol.dispose]()
-    await this.#secret[Symbol.asyncDispose]()
     await this.#running
   }
 }
