@@ -525,51 +525,15 @@ void t.test(
 )
 
 void t.test('a damaged record is reported with advice, and changes nothing', async (t) => {
-  const root = nodeRoot(rootFolder(t), {
-    files: { '/etc/shop.conf': 'open', '/srv/kubelet/flags.env': 'KUBELET_KUBEADM_ARGS=""\n' },
-  })
+  const root = nodeRoot(rootFolder(t))
   await joining(root)
   const file = joinPath(root, state, 'joined', 'record.json')
   const whole = fs.readFileSync(file, 'utf8')
-  type Members = Record<string, unknown> & { files: Record<string, unknown>[] }
-  const changed = (change: (record: Members) => void): string => {
-    const record = JSON.parse(whole) as Members
-    change(record)
-    return JSON.stringify(record)
-  }
-  const another = { path: '/etc/shop.conf', original: null, written: [] }
-  const sum = { sha256: '../../../../etc/shadow', mode: 0o600, uid: 0, gid: 0 }
   for (const [text, wrong] of [
-    ['', 'it is empty'],
-    [whole.slice(0, 200), 'it is no JSON'],
-    [whole.replace('"version"', 'version'), 'it is no JSON (line 2 column 3)'],
-    ['null', 'the whole is no object'],
-    ['{}', 'it is of another release of nodehub'],
-    [changed((record) => (record['version'] = 2)), 'it is of another release of nodehub'],
-    [changed((record) => (record['hostNetwork'] = 'yes')), 'hostNetwork is not true or false'],
-    [changed((record) => (record['files'] = {} as never)), 'files is no list'],
-    [changed((record) => record.files.splice(0)), 'files does not have /etc/kubernetes/'],
-    [changed((record) => record.files.push(record.files[0]!)), 'files has a path twice'],
-    [changed((record) => record.files.push(another)), 'join does not write "/etc/shop.conf"'],
-    [
-      changed((record) => (record.files[0]!['path'] = '../etc/shop.conf')),
-      'files[0].path is not as nodehub writes it',
-    ],
-    [
-      changed((record) => (record.files[0]!['original'] = sum)),
-      'files[0].original.sha256 is not as nodehub writes it',
-    ],
-    [changed((record) => (record.files[0]!['original'] = 1)), 'files[0].original is no object'],
-    [changed((record) => delete record.files[0]!['written']), 'files[0].written is no list'],
-    [changed((record) => (record['folders'] = ['/etc/shop'])), 'join made no folder "/etc/shop"'],
-    [changed((record) => delete record['taken']), 'taken is no object'],
-    [
-      changed((record) => (record['taken'] = { ended: [], replaced: ['--v=1" EVIL="1'] })),
-      'taken is not as nodehub writes it',
-    ],
-    [changed((record) => (record['staticPod'] = 7)), 'staticPod is not as nodehub writes it'],
-    [changed((record) => (record['systemd'] = 1)), 'systemd is not true'],
-    [changed((record) => (record['systemd'] = true)), 'join does not write "/etc/kubernetes/'],
+    ['', 'it is no JSON object'],
+    [whole.slice(0, 200), 'it is no JSON object'],
+    ['null', 'it is no JSON object'],
+    [whole.replace('"version": 1', '"version": 2'), 'it is of another release of nodehub'],
   ] as const) {
     fs.writeFileSync(file, text)
     const before = treeOf(root)

@@ -1,18 +1,6 @@
 import { posix } from 'node:path'
-import type { Json } from '../../api/kube/json.ts'
-import { hostCommandPaths } from '../join/host-command.ts'
-import { hubPaths, type HubRunner } from '../join/hub-files.ts'
+import type { HubRunner } from '../join/hub-files.ts'
 import type { NodeFiles } from '../join/node-files.ts'
-import {
-  checksum,
-  listOf,
-  MalformedRecord,
-  numberOf,
-  objectOf,
-  parsedRecord,
-  pathOf,
-  textOf,
-} from '../join/record-fields.ts'
 import { RecordFile } from '../join/record-file.ts'
 import type { HubPorts } from '../join/static-pod.ts'
 
@@ -20,12 +8,12 @@ import type { HubPorts } from '../join/static-pod.ts'
  * How far an adoption has come: yurthub may still run; it has ended, and the hub may run; done; or
  * on the way back, which ends with the removal of the record.
  */
-const phases = ['adopting', 'starting', 'adopted', 'rolling-back'] as const
+type Phase = 'adopting' | 'starting' | 'adopted' | 'rolling-back'
 
 /** The record by which an adoption is undone. It is on the disk before the first file changes. */
 export interface AdoptionRecord {
   readonly version: 1
-  readonly phase: (typeof phases)[number]
+  readonly phase: Phase
   /** The file that starts yurthub. */
   readonly yurthub: string
   readonly runBy: HubRunner
@@ -59,10 +47,11 @@ export class Adoption {
   constructor(files: NodeFiles, rootDir: string) {
     this.#files = files
     this.#folder = folderIn(rootDir)
-    this.#record = new RecordFile(files, `${this.#folder}/record.json`, {
-      parse: (text) => parseAdoptionRecord(text, rootDir),
-      advice: `restore it from a backup, or rename yurthub's files back by hand (.NAME.nodehub-adopted, docs/migrate-from-yurthub.md) and remove ${this.#folder}`,
-    })
+    this.#record = new RecordFile(
+      files,
+      `${this.#folder}/record.json`,
+      `restore it from a backup, or rename yurthub's files back by hand (.NAME.nodehub-adopted, docs/migrate-from-yurthub.md) and remove ${this.#folder}`,
+    )
   }
 
   /** `undefined` where the node is not adopted. Throws where the record cannot be understood. */
@@ -79,52 +68,5 @@ export class Adoption {
   forget(): void {
     this.#record.remove()
     this.#files.removeFolder(this.#folder)
-  }
-}
-
-/**
- * The record in its text. Throws `MalformedRecord` where anything in it is not as adopt writes it:
- * by it files of the node are renamed and removed.
- */
-function parseAdoptionRecord(text: string, rootDir: string): AdoptionRecord {
-  const record = objectOf(parsedRecord(text), 'the whole')
-  if (record['version'] !== 1) throw new MalformedRecord('it is of another release of nodehub')
-  const phase = phases.find((each) => each === record['phase'])
-  if (phase === undefined) throw new MalformedRecord('phase is none that adopt writes')
-  const by = objectOf(record['runBy'], 'runBy')
-  const runBy: HubRunner =
-    by['systemd'] === true ? { systemd: true } : { staticPod: pathOf(by['staticPod'], 'staticPod') }
-  const ports = objectOf(record['ports'], 'ports')
-  const port = (name: string): number => numberOf(ports[name], `ports.${name}`, 65_535)
-  const written = listOf(record['written'], 'written').map((value) => writtenOf(value))
-  const own = [...hubPaths(runBy), ...hostCommandPaths]
-  const other = written.find(
-    ({ path }) => !own.includes(path) && !path.startsWith(`${rootDir}/pki/`),
-  )
-  if (other !== undefined) throw new MalformedRecord(`adopt does not write ${other.path}`)
-  const folders = listOf(record['folders'], 'folders').map((folder) => pathOf(folder, 'folders'))
-  const stray = folders.find((folder) => !own.some((path) => path.startsWith(`${folder}/`)))
-  if (stray !== undefined) throw new MalformedRecord(`adopt made no folder ${stray}`)
-  const aside = listOf(record['aside'], 'aside').map((path) => pathOf(path, 'aside'))
-  const foreign = aside.find((path) => !/^yurt-?hub/.test(posix.basename(path)))
-  if (foreign !== undefined) throw new MalformedRecord(`${foreign} is no file of yurthub`)
-  return {
-    version: 1,
-    phase,
-    yurthub: pathOf(record['yurthub'], 'yurthub'),
-    runBy,
-    aside,
-    written,
-    folders,
-    ports: { proxy: port('proxy'), secure: port('secure'), ops: port('ops') },
-  }
-}
-
-function writtenOf(value: Json): AdoptionRecord['written'][number] {
-  const file = objectOf(value, 'written')
-  const { sha256 } = file
-  return {
-    path: pathOf(file['path'], 'written'),
-    sha256: sha256 === null ? null : textOf(sha256, 'written', checksum),
   }
 }

@@ -7,8 +7,7 @@ import { withoutFlags } from './kubelet-flags.ts'
 import { isEdited, type FileChange } from './join.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import { isSameFile, ownRights, type NodeFiles } from './node-files.ts'
-import type { JoinRecord } from './join-record.ts'
-import { JoinArchive } from './record.ts'
+import { JoinArchive, type JoinRecord } from './record.ts'
 
 export interface LeavePlan {
   /** The kubelet's flags and the network, which a kubelet reads when it starts. */

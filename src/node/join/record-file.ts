@@ -1,40 +1,30 @@
+import { isObject, parseJson } from '../../api/kube/json.ts'
 import { ownRights, type NodeFiles } from './node-files.ts'
-import { MalformedRecord } from './record-fields.ts'
-
-interface RecordFormat<T> {
-  /** Throws `MalformedRecord`. */
-  readonly parse: (text: string) => T
-  /** The advice where it cannot be understood. */
-  readonly advice: string
-}
 
 /** A file of JSON with nodehub's changes to a node; each write replaces it durably. */
-export class RecordFile<T extends object> {
+export class RecordFile<T extends { readonly version: 1 }> {
   readonly #files: NodeFiles
   readonly #path: string
-  readonly #format: RecordFormat<T>
+  readonly #advice: string
 
-  constructor(files: NodeFiles, path: string, format: RecordFormat<T>) {
+  /** `advice`: what to do where it cannot be understood. */
+  constructor(files: NodeFiles, path: string, advice: string) {
     this.#files = files
     this.#path = path
-    this.#format = format
+    this.#advice = advice
   }
 
   /**
    * `undefined` where there is none. Throws where it cannot be understood, with the remedy: it
-   * never counts as missing.
+   * never counts as missing. What is in it is believed: only root writes there.
    */
   read(): T | undefined {
     const file = this.#files.read(this.#path)
     if (file === undefined) return undefined
-    try {
-      return this.#format.parse(file.content.toString())
-    } catch (cause) {
-      if (!(cause instanceof MalformedRecord)) throw cause
-      throw new Error(`${this.#path} cannot be used: ${cause.message}; ${this.#format.advice}`, {
-        cause,
-      })
-    }
+    const record = parseJson(file.content.toString())
+    if (isObject(record) && record['version'] === 1) return record as unknown as T
+    const why = isObject(record) ? 'it is of another release of nodehub' : 'it is no JSON object'
+    throw new Error(`${this.#path} cannot be used: ${why}; ${this.#advice}`)
   }
 
   write(record: T): void {

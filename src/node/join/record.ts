@@ -1,7 +1,35 @@
 import { hash } from 'node:crypto'
-import { parseJoinRecord, type JoinRecord, type RecordedFile } from './join-record.ts'
-import { isSameFile, ownRights, type NodeFile, type NodeFiles } from './node-files.ts'
+import type { HubRunner } from './hub-files.ts'
+import type { RemovedFlags } from './kubelet-flags.ts'
+import { isSameFile, ownRights, type NodeFile, type NodeFiles, type Rights } from './node-files.ts'
 import { RecordFile } from './record-file.ts'
+
+/** The original of a file that `join` has written. */
+export interface RecordedFile {
+  readonly path: string
+  /** The original, kept under its checksum; `null`: there was none. */
+  readonly original: (Rights & { readonly sha256: string }) | null
+  /** Checksums of the contents that `join` has written there, or was about to. */
+  readonly written: readonly string[]
+}
+
+/** The record by which a join is undone. */
+export type JoinRecord = JoinedNode & HubRunner
+
+export interface JoinedNode {
+  readonly version: 1
+  readonly nodePool: string
+  readonly hostNetwork: boolean
+  readonly files: readonly RecordedFile[]
+  /** Folders that `join` made, the innermost last. */
+  readonly folders: readonly string[]
+  readonly taken: RemovedFlags
+  /** The kubeconfig that leads to the hub, and the file of the kubelet's flags. */
+  readonly kubeconfig: string
+  readonly kubeletFlags: string
+  /** The kubelet's original kubeconfig: how to reach an API server without the hub. */
+  readonly kubeletKubeconfig: string
+}
 
 export const sha256 = (content: Uint8Array): string => hash('sha256', content)
 
@@ -14,12 +42,12 @@ export class JoinArchive {
   constructor(files: NodeFiles, rootDir: string) {
     this.#files = files
     this.#folder = `${rootDir}/joined`
-    this.#record = new RecordFile(files, `${this.#folder}/record.json`, {
-      parse: parseJoinRecord,
-      advice:
-        'restore it from a backup, or roll back by hand what join changed ' +
+    this.#record = new RecordFile(
+      files,
+      `${this.#folder}/record.json`,
+      'restore it from a backup, or roll back by hand what join changed ' +
         `(docs/join.md; what stood there before is in ${this.#folder}/originals) and remove ${this.#folder}`,
-    })
+    )
   }
 
   #originalOf(sha256: string): string {

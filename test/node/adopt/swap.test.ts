@@ -197,19 +197,11 @@ void t.test(
   },
 )
 
-void t.test('a record not written by adopt is refused', async (t) => {
+void t.test('a record of another release is refused', async (t) => {
   const root = yurthubRoot(t.testdir())
   await apply(root)
   const path = join(root, state, 'adopted/record.json')
   const record = JSON.parse(fs.readFileSync(path, 'utf8')) as Record<string, unknown>
-  for (const [wrong, message] of [
-    [{ written: [{ path: '/etc/passwd', sha256: null }] }, /does not write \/etc\/passwd/],
-    [{ aside: ['/etc/shadow'] }, /\/etc\/shadow is no file of yurthub/],
-    [{ folders: ['/srv'] }, /made no folder \/srv/],
-    [{ phase: 'done' }, /phase is none/],
-    [{ version: 2 }, /of another release/],
-  ] as const) {
-    fs.writeFileSync(path, JSON.stringify({ ...record, ...wrong }))
-    await t.rejects(back(root), { message })
-  }
+  fs.writeFileSync(path, JSON.stringify({ ...record, version: 2 }))
+  await t.rejects(back(root), { message: /of another release/ })
 })
