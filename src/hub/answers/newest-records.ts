@@ -73,7 +73,7 @@ const readsAtOnce = 64
 
 /**
  * Of each object that any copy of the resource holds and that the query selects, the newest state.
- * `undefined` where a selector cannot be decided.
+ * `undefined` where a selector cannot be decided, or a state not be decoded.
  */
 export async function newestRecords(
   query: RecordQuery,
@@ -99,6 +99,7 @@ export async function newestRecords(
   for (const [, each] of [...names].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (++read % readsAtOnce === 0) await turn()
     const newest = newestOf({ gvr, ...each }, copies, source.store)
+    if (newest === 'unread') return undefined
     if (typeof newest !== 'object') continue
     const { record, stored } = newest
     if (selections.get(record.encoding)?.selects(stored.gvk, record.encoding, stored.object))
@@ -123,18 +124,23 @@ export function newestRecord(
   source: RecordSource,
 ): NewestRecord | 'absent' | undefined {
   const newest = newestOf(named, copiesOf(source, named.gvr), source.store)
-  return typeof newest === 'object' ? newest.record : newest
+  if (typeof newest === 'object') return newest.record
+  return newest === 'unread' ? undefined : newest
 }
 
 /**
- * A state that cannot be decoded, as in a Table, is not shown; but what an API server has sent at a
- * later version is not absent.
+ * 'unread': no state can be decoded, as in a Table. What an API server has sent at a later version
+ * in such a form is not absent either.
  */
 function newestOf(
   named: Omit<ObjectKey, 'partition'>,
   copies: readonly Copy[],
   store: ObjectStore,
-): { readonly record: NewestRecord; readonly stored: StoredObject } | 'absent' | undefined {
+):
+  | { readonly record: NewestRecord; readonly stored: StoredObject }
+  | 'absent'
+  | 'unread'
+  | undefined {
   let newest: { readonly record: NewestRecord; readonly stored: StoredObject } | undefined
   let known: string | undefined
   const lacking: StoredCollection[] = []
@@ -156,7 +162,8 @@ function newestOf(
     ({ key, resourceVersion }) =>
       holds(key, query) && (known === undefined || isNewer(resourceVersion, known)),
   )
-  return isAbsent ? 'absent' : newest
+  if (isAbsent) return 'absent'
+  return newest ?? (known === undefined ? undefined : 'unread')
 }
 
 const ofName = (name: string): Pick<RecordQuery, 'labelSelector' | 'fieldSelector'> => ({

@@ -1,5 +1,5 @@
+import { LRUCache } from 'lru-cache'
 import { joined, lengthOf } from '../../base/bytes.ts'
-import { after } from '../../base/clock.ts'
 import type { ListBatch, ListEnd, ListStream } from '../../api/codec/list.ts'
 import type { DecodedChunk, DecodedListEnd, ListDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
@@ -181,61 +181,29 @@ function* slicesOf(chunks: readonly Uint8Array[]): Generator<Uint8Array> {
 export const mostPagedLists = 64
 export const nextPageMs = 5 * 60_000
 
-/**
- * The staged pages of paged lists, by collection and continue token: a token identifies a position
- * in a list, but neither its caller nor its representation.
- */
+/** The staged pages of paged lists, each by its collection and the token of its next page. */
 export class PagedLists {
-  readonly #waiting = new Map<
-    string,
-    {
-      readonly replacement: Replacement
-      readonly identity: string
-      readonly over: Disposable
-    }
-  >()
-  readonly #ms: number
-
-  /** `ms`: how long a list waits for its next page. */
-  constructor(ms = nextPageMs) {
-    this.#ms = ms
-  }
+  readonly #waiting = new LRUCache<string, Replacement>({
+    max: mostPagedLists,
+    ttl: nextPageMs,
+    ttlAutopurge: true,
+    dispose: (replacement, _key, reason) => {
+      if (reason !== 'delete') void replacement[Symbol.asyncDispose]()
+    },
+  })
 
   put(key: CollectionKey, token: string, replacement: Replacement): void {
-    const id = keyOf(key, token)
-    this.#drop(id)
-    const over = after(this.#ms, () => this.#drop(id))
-    this.#waiting.set(id, { replacement, identity: key.partition.identity, over })
-    if (this.#waiting.size > mostPagedLists) this.#drop(this.#oldestOfMost())
-  }
-
-  /**
-   * The oldest list of the caller with the most, so that a caller with many displaces only its own.
-   */
-  #oldestOfMost(): string {
-    const byIdentity = Map.groupBy(this.#waiting, ([, { identity }]) => identity)
-    const [most = []] = byIdentity
-      .values()
-      .toArray()
-      .toSorted((a, b) => b.length - a.length)
-    return most[0]?.[0] ?? ''
+    this.#waiting.set(keyOf(key, token), replacement)
   }
 
   take(key: CollectionKey, token: string): Replacement | undefined {
     const id = keyOf(key, token)
     const found = this.#waiting.get(id)
-    found?.over[Symbol.dispose]()
     this.#waiting.delete(id)
-    return found?.replacement
-  }
-
-  #drop(id: string): void {
-    const dropped = this.#waiting.get(id)
-    dropped?.over[Symbol.dispose]()
-    this.#waiting.delete(id)
-    void dropped?.replacement[Symbol.asyncDispose]()
+    return found
   }
 }
 
+// A token identifies a position in a list, but neither its caller nor its representation.
 const keyOf = (key: CollectionKey, token: string): string =>
   JSON.stringify([textOf(addressOf(key)), token])
