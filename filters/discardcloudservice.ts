@@ -17,9 +17,9 @@ export const discardcloudservice: FilterDefinition<never> = {
   onError: 'pass',
   needs: [],
   create: () => (service) => {
+    if (service.kind !== 'Service') return 'leave'
     if (discarded.has(`${service.namespace}/${service.name}`)) return 'withhold'
-    return service.kind === 'Service' &&
-      service.mentions('svc.openyurt.io') &&
+    return service.mentions('svc.openyurt.io') &&
       service.annotation('svc.openyurt.io/discard') === 'true' &&
       service.value(['spec', 'type']) === 'LoadBalancer'
       ? 'withhold'

@@ -117,6 +117,11 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
     }
   })
 
+  void t.test('objects of other kinds are left alone, whatever is in them', async (t) => {
+    const other = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease' }
+    for (const { json } of samples) t.equal(filteredObject(filter, 'json', other, json), json)
+  })
+
   void t.test('an object keeps its identity', async (t) => {
     for (const both of samples) {
       for (const encoding of encodings) {

@@ -45,8 +45,3 @@ void t.test('an annotated service of another type is kept', async (t) => {
     t.equal(filterResult(t, filter, service(type, discard('true'))), 'left', type)
   }
 })
-
-void t.test('other kinds are left alone', async (t) => {
-  const pod = { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'a', ...discard('true') } }
-  t.equal(filterResult(t, filter, pod), 'left')
-})

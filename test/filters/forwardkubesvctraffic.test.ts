@@ -67,11 +67,6 @@ void t.test('addresses of the other family go on leading to the cloud', async (t
   )
 })
 
-void t.test('other kinds are left alone', async (t) => {
-  const metadata = { name: 'kubernetes', namespace: 'default', resourceVersion: '1' }
-  t.equal(filterResult(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
-})
-
 void t.test(
   'while the hub’s certificate does not name the ClusterIPs the filter is off',
   async (t) => {

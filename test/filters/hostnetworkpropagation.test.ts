@@ -70,14 +70,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.equal(look, object)
     })
 
-    await t.test('other kinds are left alone', async (t) => {
-      const { chain } = filterOf(hostPool)
-      const object = podObject(encoding, 'a')
-      const kind = { group: '', version: 'v1', kind: 'PodTemplate' }
-      await chain.prepare(kind, encoding, [object])
-      t.equal(chain.apply(kind, encoding, object), object)
-    })
-
     await t.test('in a pool with hostNetwork a pod gets hostNetwork: true', async (t) => {
       t.ok((await shown(hostPool)).propagated)
     })

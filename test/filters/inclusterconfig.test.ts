@@ -71,9 +71,3 @@ void t.test('other config maps are left alone', async (t) => {
   t.equal(filterResult(t, filter, configMap(config, { namespace: 'default' })), 'left')
   t.equal(filterResult(t, filter, configMap(config, { name: 'kube-proxy-2' })), 'left')
 })
-
-void t.test('other kinds are left alone', async (t) => {
-  const metadata = { name: 'kube-proxy', namespace: 'kube-system', resourceVersion: '1' }
-  const secret = { kind: 'Secret', apiVersion: 'v1', metadata, data: {} }
-  t.equal(filterResult(t, filter, secret), 'left')
-})

@@ -59,11 +59,6 @@ void t.test('a service without node ports is left alone', async (t) => {
   }
 })
 
-void t.test('other kinds are left alone', async (t) => {
-  const pod = service('NodePort', 'shanghai')['metadata'] as JsonObject
-  t.equal(filterResult(t, inHangzhou, { kind: 'Pod', apiVersion: 'v1', metadata: pod }), 'left')
-})
-
 void t.test('a node in no pool gets them all', async (t) => {
   t.equal(
     nodeportisolation.create(inputsOf({ pool: null }), () => undefined),

@@ -97,12 +97,6 @@ void t.test('a value that comes from somewhere else stays', async (t) => {
   }
 })
 
-void t.test('other kinds are left alone', async (t) => {
-  const metadata = { name: 'a', namespace: 'default', resourceVersion: '1' }
-  const service = { kind: 'Service', apiVersion: 'v1', metadata }
-  t.equal(filterResult(t, filter, service), 'left')
-})
-
 void t.test('without a hub address it does nothing', async (t) => {
   t.equal(
     serviceenvupdater.create({ hubAddress: null }, () => undefined),

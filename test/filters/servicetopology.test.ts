@@ -201,12 +201,6 @@ void t.test('unready addresses are filtered like ready ones', async (t) => {
   t.equal(((look as JsonObject)['subsets'] as unknown[]).length, 2)
 })
 
-void t.test('kinds without endpoints are left', async (t) => {
-  const metadata = { name: 'web', namespace: 'default', resourceVersion: '1' }
-  const filter = createdFilter(servicetopology, known(node))
-  t.equal(filterResult(t, filter, { kind: 'Service', apiVersion: 'v1', metadata }), 'left')
-})
-
 void t.test('it awaits pools and topologies', async (t) => {
   t.strictSame(servicetopology.awaits, ['poolNodes', 'topologies'])
 })
