@@ -41,6 +41,13 @@ export interface ClientOptions {
 export const tableAccept =
   'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json'
 
+/** What makes a watch a WatchList. */
+export const withInitialEvents = {
+  sendInitialEvents: 'true',
+  resourceVersionMatch: 'NotOlderThan',
+  allowWatchBookmarks: 'true',
+}
+
 /** What client-go's metadata informers accept, for lists and for watches. */
 export function metadataAccepts(encoding: Encoding): { list: string; watch: string } {
   const as = (kind: string): string =>

@@ -17,7 +17,7 @@ import { rootFolder } from './root-folder.ts'
 import type { Teardown } from './wire/wire.ts'
 
 export { startCloud, type CloudServer } from './cloud.ts'
-export { rootFolder } from './root-folder.ts'
+export { filesIn, rootFolder } from './root-folder.ts'
 export type { TestHubOptions } from './hub-config.ts'
 
 /** A hub in this process. */
@@ -156,6 +156,11 @@ export class TestHub {
       component: 'prober',
       token: readFileSync(this.inspectTokenFile, 'utf8'),
     })
+  }
+
+  /** What its readiness checks say. */
+  async readyz(): Promise<string> {
+    return (await this.ops.get('/readyz?verbose')).body.toString()
   }
 
   /**

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Teardown } from './wire/wire.ts'
@@ -13,3 +13,9 @@ export function rootFolder(t: Teardown): string {
   t.teardown(() => rmSync(rootDir, { recursive: true, force: true, maxRetries: 5 }))
   return rootDir
 }
+
+/** The paths of all files in a folder and in those below. */
+export const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))

@@ -18,7 +18,7 @@ import {
   verdictUntil,
   volumes,
 } from '../kit/bootable.ts'
-import { at, objectOf } from '../kit/client.ts'
+import { at, objectOf, withInitialEvents } from '../kit/client.ts'
 import {
   configMaps,
   nodeName,
@@ -85,7 +85,7 @@ void t.test('a pod whose secret was never requested is named with it', async (t)
   const verdict = await verdictOf(hub)
   t.strictSame(problemsIn(verdict), ['press: missing secrets password'])
   t.equal(await hub.metric('nodehub_boot_pods_not_ready{reason="missing"}'), 1)
-  const readyz = (await hub.ops.get('/readyz?verbose')).body.toString()
+  const readyz = await hub.readyz()
   t.match(readyz, '[ ]boot 1 of 1 pods would not come back without a link')
 
   await kubeletOf(hub).get(`${secretPath}?${named('password')}&limit=500&resourceVersion=0`)
@@ -114,12 +114,6 @@ async function lastVerdictAt(hub: TestHub): Promise<string> {
   return at(JSON.parse(body.toString()) as JsonObject, 'boot', 'at') as string
 }
 
-const watchList = {
-  sendInitialEvents: 'true',
-  resourceVersionMatch: 'NotOlderThan',
-  allowWatchBookmarks: 'true',
-}
-
 const slicesPath = '/apis/discovery.k8s.io/v1/endpointslices'
 
 void t.test(
@@ -136,14 +130,14 @@ void t.test(
     t.equal(await hub.metric('nodehub_boot_ready'), 0)
     const { body } = await hub.hub.metrics.exposition()
     t.notMatch(body, 'nodehub_boot_pods_not_ready{reason="refused"}', 'no pod is concerned')
-    const readyz = (await hub.ops.get('/readyz?verbose')).body.toString()
+    const readyz = await hub.readyz()
     t.match(readyz, '[ ]boot the node would not come back without a link')
 
     await goOnline(cloud, hub)
     const { resourceVersion } = await proxy.list(`${slicesPath}?labelSelector=app`)
     t.ok(resourceVersion)
     t.equal((await verdictOf(hub)).ready, false, 'another list is not the one that was refused')
-    const watch = await proxy.watch(slicesPath, watchList)
+    const watch = await proxy.watch(slicesPath, withInitialEvents)
     t.equal(watch.status, 200)
     // A watch answers as a list does.
     await verdictUntil(hub, ({ ready }) => ready)
@@ -181,7 +175,7 @@ void t.test('a fresh hub warns of nothing before the kubelet has read anything',
     )
   for (let times = 0; times < 3; times++) await judged()
   t.strictSame(said('warn'), [])
-  const readyz = (await hub.ops.get('/readyz?verbose')).body.toString()
+  const readyz = await hub.readyz()
   t.match(readyz, '[ ]boot nothing is recorded yet')
   await startUp(kubeletOf(hub))
   await judged()
@@ -197,8 +191,7 @@ void t.test('the boot verdict is renewed every 10 seconds by itself', async (t) 
     cloud.sandbox.create(pods, podWith('press', secretSource))
   })
   await kubeletOf(hub).get(`${secretPath}?${named('password')}&limit=500&resourceVersion=0`)
-  const isReady = async (): Promise<boolean> =>
-    (await hub.ops.get('/readyz?verbose')).body.toString().includes('[+]boot')
+  const isReady = async (): Promise<boolean> => (await hub.readyz()).includes('[+]boot')
   clock.forward(9_999)
   t.notOk(await isReady(), 'it is as it was when the hub began')
   clock.forward(1)

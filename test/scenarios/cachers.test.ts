@@ -1,5 +1,5 @@
 import t from 'tap'
-import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
+import { at, nameOf, type Client, type Watching, withInitialEvents } from '../kit/client.ts'
 import { configMaps, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
 import { startOnlineHub, onlineNode, goOffline, startCloud, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
@@ -18,12 +18,6 @@ const add = (cloud: CloudServer, name: string): void => {
 async function informer(client: Client): Promise<Watching> {
   const { resourceVersion } = await client.list(path)
   return client.watch(path, { resourceVersion, allowWatchBookmarks: 'true' })
-}
-
-const watchList = {
-  allowWatchBookmarks: 'true',
-  resourceVersionMatch: 'NotOlderThan',
-  sendInitialEvents: 'true',
 }
 
 const ended = (reason: string): string => `nodehub_cacher_watchers_ended_total{reason="${reason}"}`
@@ -120,7 +114,7 @@ void t.test('a token that is withdrawn ends the watches that run with it', async
 
 void t.test('a WatchList that is cut goes on after its initial events', async (t) => {
   const { cloud, hub } = await onlineNode(t, 'a')
-  const watch = await hub.as('kubelet').watch(podsOfNode, watchList)
+  const watch = await hub.as('kubelet').watch(podsOfNode, withInitialEvents)
   const [added, end] = await watch.take(2)
   t.match([added?.type, end?.type], ['ADDED', 'BOOKMARK'])
   await goOffline(cloud, hub)
@@ -140,7 +134,7 @@ void t.test('a WatchList of any age is answered from what is watched already', a
   const first = await informer(kubelet)
   add(cloud, 'b')
   await first.next()
-  const second = await kubelet.watch(path, { ...watchList, resourceVersion: '0' })
+  const second = await kubelet.watch(path, { ...withInitialEvents, resourceVersion: '0' })
   const events = await second.take(3)
   t.strictSame(
     events.map(({ type, object }) => [type, at(object, 'metadata', 'name')]),

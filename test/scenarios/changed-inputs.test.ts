@@ -7,7 +7,7 @@ import { Filters } from '../../src/hub/filter/filters.ts'
 import type { Inputs } from '../../src/hub/filter/inputs.ts'
 import { ShownStates } from '../../src/hub/filter/shown-states.ts'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
-import { at, nameOf, type Client, type Watching } from '../kit/client.ts'
+import { at, nameOf, type Client, type Watching, withInitialEvents } from '../kit/client.ts'
 import { allServices, service, services, startCloud, type CloudServer } from '../kit/cloud.ts'
 import { startHubParts, type PartsHub } from '../kit/hub-parts.ts'
 import { inputsOf } from '../kit/inputs.ts'
@@ -266,11 +266,7 @@ void t.test('a client that begins with a WatchList gets nothing extra later', as
   const cloud = await cloudWith(t, 'a', 'b')
   const hub = await startHub(t, cloud, { inputs: { poolNodes: ['a'] } })
   const client = hub.as('kube-proxy')
-  const first = await client.watch(allServices, {
-    sendInitialEvents: 'true',
-    allowWatchBookmarks: 'true',
-    resourceVersionMatch: 'NotOlderThan',
-  })
+  const first = await client.watch(allServices, withInitialEvents)
   const [event, bookmark] = await told(first, 2)
   t.equal(event, 'ADDED default/b')
   hub.filters.setInputs({ poolNodes: ['b'] })

@@ -1,16 +1,6 @@
 import t from 'tap'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { nodeName, service, services } from '../kit/cloud.ts'
-import {
-  startOnlineHub,
-  onlineNode,
-  goOffline,
-  rootFolder,
-  startCloud,
-  type TestHub,
-} from '../kit/hub.ts'
+import { service, services } from '../kit/cloud.ts'
+import { startOnlineHub, onlineNode, goOffline, startCloud, type TestHub } from '../kit/hub.ts'
 import { objectOf, tableAccept, type RequestOptions } from '../kit/client.ts'
 import { requestAs } from '../kit/other-user.ts'
 
@@ -142,24 +132,4 @@ void t.test('a refusal is explained', { skip }, async (t) => {
     await why(hub, `${allPods}&limit=1&continue=abc`),
     /^source=hub; reason="The provided continue/,
   )
-})
-
-void t.test("the node's certificate gets the reason over TLS", async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const authority = await CertificateAuthority.create('cluster')
-  const clientCa = join(rootFolder(t), 'client-ca.crt')
-  writeFileSync(clientCa, authority.certificate)
-  const certificate = await authority.issue({
-    commonName: `system:node:${nodeName}`,
-    organizations: ['system:nodes'],
-    usage: 'client',
-  })
-  const hub = await startOnlineHub(t, {
-    upstreams: [cloud],
-    flags: [`--client-ca=${clientCa}`],
-  })
-  const asked = { headers: { 'X-Nodehub-Explain': '1' } }
-  const node = await hub.securelyAs('kubelet', certificate).send(aPod, asked)
-  t.match(node.headers[header], 'source=cloud')
 })

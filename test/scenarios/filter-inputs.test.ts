@@ -104,9 +104,6 @@ async function untilShown(client: Client, nodes: readonly string[]): Promise<voi
   )
 }
 
-const verbose = async (hub: TestHub): Promise<string> =>
-  (await hub.ops.get('/readyz?verbose')).body.toString()
-
 const isOf =
   (resource: string) =>
   ({ path }: SeenRequest): boolean =>
@@ -121,7 +118,7 @@ void t.test('from its first request on a component gets the endpoints of its poo
   const proxy = hub.as('kube-proxy')
   t.strictSame(await shownTo(proxy), ['edge-1', 'edge-3'])
   t.strictSame(await shownTo(hub.as('somebody')), everywhere)
-  t.notMatch(await verbose(hub), /filters/)
+  t.notMatch(await hub.readyz(), /filters/)
 })
 
 const oneSlice = `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1`
@@ -154,14 +151,14 @@ void t.test(
     const proxy = (): Client => hub.as('kube-proxy')
     await untilShown(proxy(), everywhere)
     t.equal((await proxy().get(allServices)).status, 200)
-    t.match(await verbose(hub), /\[ \]filters cannot read nodes: .*\(403\)/)
+    t.match(await hub.readyz(), /\[ \]filters cannot read nodes: .*\(403\)/)
     await goOffline(cloud, hub)
     await hub.restart()
     t.strictSame(await shownTo(proxy()), everywhere, 'after a restart without a link, too')
     cloud.sandbox.authorize(() => true)
     await goOnline(cloud, hub)
     await untilShown(proxy(), ['edge-1', 'edge-3'])
-    t.notMatch(await verbose(hub), /filters/)
+    t.notMatch(await hub.readyz(), /filters/)
   },
 )
 
@@ -180,7 +177,7 @@ void t.test('a Node that does not exist yet delays no request', async (t) => {
   const cloud = await cloudWithTopology(t)
   const hub = await started(t, cloud, { flags: ['--plain-proxy=true', '--node-name=edge-9'] })
   await untilShown(hub.as('kube-proxy'), everywhere)
-  t.match(await verbose(hub), /\[ \]filters know nothing of Node edge-9: there is none/)
+  t.match(await hub.readyz(), /\[ \]filters know nothing of Node edge-9: there is none/)
 })
 
 void t.test(
@@ -295,7 +292,7 @@ void t.test(
     const proxy = hub.as('kube-proxy')
     await untilShown(proxy, everywhere)
     t.match(
-      await verbose(hub),
+      await hub.readyz(),
       /\[ \]filters cannot read nodepools\.apps\.openyurt\.io: .*\(403\), nodehub manifests --part rbac has the right/,
     )
     t.equal((await hub.ops.get('/readyz')).status, 200)
@@ -306,7 +303,7 @@ void t.test(
     cloud.sandbox.authorize(() => true)
     hub.hub.reconfigure(hub.config)
     await untilShown(proxy, ['edge-1', 'edge-3'])
-    t.notMatch(await verbose(hub), /filters/)
+    t.notMatch(await hub.readyz(), /filters/)
     t.equal(await hub.metric(missing), 0)
     cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools')
     cloud.sandbox.endWatches(isOf('nodepools'))
@@ -324,7 +321,7 @@ void t.test('NodePools may be installed later', async (t) => {
   const proxy = hub.as('kube-proxy')
   await untilShown(proxy, everywhere)
   t.match(
-    await verbose(hub),
+    await hub.readyz(),
     /\[ \]filters cannot read nodepools\.apps\.openyurt\.io: .*CustomResourceDefinition is missing \(404\)/,
   )
   t.equal(await hub.metric('nodehub_filter_input_missing{resource="nodepools",reason="absent"}'), 1)
@@ -334,7 +331,7 @@ void t.test('NodePools may be installed later', async (t) => {
   t.strictSame(await shownTo(proxy), everywhere)
   cloud.sandbox.create(pools, nodePool('hangzhou', ['edge-3']))
   await untilShown(proxy, ['edge-1', 'edge-3'])
-  t.notMatch(await verbose(hub), /filters/)
+  t.notMatch(await hub.readyz(), /filters/)
 })
 
 void t.test('older versions of NodePools are read where there is no other', async (t) => {
@@ -346,7 +343,7 @@ void t.test('older versions of NodePools are read where there is no other', asyn
     const hub = await started(t, cloud)
     await untilShown(hub.as('kube-proxy'), ['edge-1', 'edge-2'])
     t.pass(version)
-    t.notMatch(await verbose(hub), /filters/)
+    t.notMatch(await hub.readyz(), /filters/)
   }
 })
 

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import type { GVR } from '../../src/api/kube/gvk.ts'
-import { at, objectOf, type Client, type Watching } from '../kit/client.ts'
+import { at, objectOf, type Client, type Watching, withInitialEvents } from '../kit/client.ts'
 import {
   configMaps,
   nodeName,
@@ -205,11 +205,7 @@ async function looks(client: Client, { collection, object, of }: Story): Promise
   const got = await client.get(`${collection}/${object}`)
   const list = objectOf(await client.get(collection))
   const found = (list['items'] as readonly JsonObject[]).find(isMeant)
-  const watch = await client.watch(collection, {
-    sendInitialEvents: 'true',
-    allowWatchBookmarks: 'true',
-    resourceVersionMatch: 'NotOlderThan',
-  })
+  const watch = await client.watch(collection, withInitialEvents)
   const seen = await untilBookmark(watch)
   watch.hangUp()
   const watched = seen.find(isMeant)

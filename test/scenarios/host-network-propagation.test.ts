@@ -324,7 +324,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.teardown(() => looking.hangUp())
       await looking.seen(node.touchAll())
       t.equal(looking.held.get('a'), false)
-      t.match((await hub.ops.get('/readyz?verbose')).body.toString(), /^\[ \]filters .*nodepool/im)
+      t.match(await hub.readyz(), /^\[ \]filters .*nodepool/im)
       await node.pool('host')
       node.create('b')
       await looking.seen(node.touchAll())

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { nameOf, objectOf, tableAccept, type Client } from '../kit/client.ts'
+import { nameOf, objectOf, tableAccept, type Client, withInitialEvents } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
 import {
   startOnlineHub,
@@ -53,11 +53,7 @@ const shownBy = ({ hub }: TestHub) => ({
 async function looks(client: Client): Promise<unknown[]> {
   const list = await client.get(allServices)
   const got = await client.get(kubernetes)
-  const watch = await client.watch(allServices, {
-    sendInitialEvents: 'true',
-    allowWatchBookmarks: 'true',
-    resourceVersionMatch: 'NotOlderThan',
-  })
+  const watch = await client.watch(allServices, withInitialEvents)
   const events = await watch.take(4)
   watch.hangUp()
   const watched = { items: events.slice(0, 3).map(({ object }) => object) }

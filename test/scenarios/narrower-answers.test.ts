@@ -1,5 +1,5 @@
 import t from 'tap'
-import { at, objectOf, tableAccept, type Client } from '../kit/client.ts'
+import { at, objectOf, tableAccept, type Client, withInitialEvents } from '../kit/client.ts'
 import { allServices, pod, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import {
   onlineNode,
@@ -11,12 +11,6 @@ import {
 } from '../kit/hub.ts'
 
 const namespaces = { group: '', version: 'v1', resource: 'namespaces' }
-
-const withInitialEvents = {
-  sendInitialEvents: 'true',
-  resourceVersionMatch: 'NotOlderThan',
-  allowWatchBookmarks: 'true',
-}
 
 /** Pods on two nodes and in two namespaces, one of them on the host's network. */
 function fill({ sandbox }: CloudServer): void {

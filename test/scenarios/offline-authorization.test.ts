@@ -1,10 +1,10 @@
 import t from 'tap'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { at, objectOf, type Answer, type Client } from '../kit/client.ts'
 import {
+  filesIn,
   onlineNode,
   goOffline,
   startCloud,
@@ -145,11 +145,6 @@ void t.test(
     t.equal(at(objectOf(answer), 'status', 'authenticated'), true)
   },
 )
-
-function filesIn(folder: string): string[] {
-  const entries = readdirSync(folder, { recursive: true }).map((name) => join(folder, `${name}`))
-  return entries.filter((path) => statSync(path).isFile())
-}
 
 void t.test('a recorded review is given only to the caller that requested it', async (t) => {
   const cloud = await startCloud(t, { tls: true })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { at, objectOf, type Client } from '../kit/client.ts'
+import { at, objectOf, type Client, withInitialEvents } from '../kit/client.ts'
 import { nodeName, podsOfNode } from '../kit/cloud.ts'
 import {
   goOnline,
@@ -124,11 +124,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
         'kubernetes.io/csi/example.com^v1',
       ])
       // Another holds on to what its watch showed, and says all that differs from that.
-      const watch = await kubelet.watch(ownNode, {
-        sendInitialEvents: 'true',
-        resourceVersionMatch: 'NotOlderThan',
-        allowWatchBookmarks: 'true',
-      })
+      const watch = await kubelet.watch(ownNode, withInitialEvents)
       const shown = await watch.next()
       t.equal(at(shown?.object, 'status', 'volumesInUse'), undefined, 'as the cloud gave it')
       watch.answer.destroy()

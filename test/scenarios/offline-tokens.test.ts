@@ -1,11 +1,17 @@
 import t from 'tap'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
-import { join } from 'node:path'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { at, objectOf, type Client } from '../kit/client.ts'
 import { serviceAccounts } from '../kit/cloud.ts'
-import { onlineNode, goOffline, startCloud, startTestHub, type CloudServer } from '../kit/hub.ts'
+import {
+  filesIn,
+  onlineNode,
+  goOffline,
+  startCloud,
+  startTestHub,
+  type CloudServer,
+} from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { portOf } from '../kit/wire/listening.ts'
 
@@ -82,11 +88,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
       for (const file of filesIn(hub.rootDir)) t.notOk(readFileSync(file).includes(token), file)
     })
   })
-}
-
-function filesIn(folder: string): string[] {
-  const entries = readdirSync(folder, { recursive: true }).map((name) => join(folder, `${name}`))
-  return entries.filter((path) => statSync(path).isFile())
 }
 
 void t.test('a token is given only to the caller that requested it', async (t) => {

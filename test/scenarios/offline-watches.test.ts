@@ -1,13 +1,7 @@
 import t from 'tap'
-import { at } from '../kit/client.ts'
+import { at, withInitialEvents } from '../kit/client.ts'
 import { pods, podsOfNode } from '../kit/cloud.ts'
 import { onlineNode, goOffline } from '../kit/hub.ts'
-
-const withInitialEvents = {
-  sendInitialEvents: 'true',
-  allowWatchBookmarks: 'true',
-  resourceVersionMatch: 'NotOlderThan',
-}
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`watches while the cloud is gone: ${encoding}`, async (t) => {

@@ -1,7 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import { nodes } from '../../src/api/kube/resources.ts'
 import { allServices, nodeName, podsOfNode, service, services } from '../kit/cloud.ts'
 import { verdictOf } from '../kit/bootable.ts'
 import { smallDisk } from '../kit/disk.ts'
@@ -13,17 +12,9 @@ import {
   type TestHub,
 } from '../kit/hub.ts'
 import { logFilesIn } from '../kit/log-on-disk.ts'
-import { definePools } from '../kit/node-pools.ts'
+import { definePools, putIntoPool } from '../kit/node-pools.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
-
-/** Puts the node into a pool, by the label of its Node. */
-function putIntoPool(cloud: CloudServer, pool: string): void {
-  const node = cloud.sandbox.get(nodes, nodeName)
-  if (!node) throw new Error(`there is no node ${nodeName}`)
-  const labels = { 'kubernetes.io/hostname': nodeName, 'apps.openyurt.io/nodepool': pool }
-  cloud.sandbox.update(nodes, { ...node, metadata: { ...node.metadata, labels } })
-}
 
 /** A hub whose kubelet has read its pods. */
 async function readingHub(t: Teardown, cloud: CloudServer, ...flags: string[]): Promise<TestHub> {

@@ -1,3 +1,4 @@
+import { withInitialEvents } from '../kit/client.ts'
 import t from 'tap'
 import type { ObjectStore, Replacement } from '../../src/hub/store/store.ts'
 import type { Answer, Client } from '../kit/client.ts'
@@ -115,11 +116,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     cloud.addPods('a', 'b')
     const gate = new Gate()
     const hub = await startHubParts(t, { upstream: cloud, wrap: (store) => held(store, gate) })
-    const watching = hub.as('kubelet', { encoding }).watch(podsOfNode, {
-      sendInitialEvents: 'true',
-      allowWatchBookmarks: 'true',
-      resourceVersionMatch: 'NotOlderThan',
-    })
+    const watching = hub.as('kubelet', { encoding }).watch(podsOfNode, withInitialEvents)
     let bookmarked = false
     const events = watching.then((watch) => watch.take(3))
     void events.then(() => (bookmarked = true))
@@ -238,11 +235,7 @@ void t.test(
     t.strictSame(list.names, ['default/a', 'default/b'])
     t.equal((await kubelet.get('/api/v1/namespaces/default/pods/a')).status, 200)
     t.equal((await kubelet.get('/version')).status, 200)
-    const watch = await kubelet.watch(podsOfNode, {
-      sendInitialEvents: 'true',
-      allowWatchBookmarks: 'true',
-      resourceVersionMatch: 'NotOlderThan',
-    })
+    const watch = await kubelet.watch(podsOfNode, withInitialEvents)
     t.equal((await watch.take(3)).length, 3)
     cloud.addPods('c')
     t.equal((await watch.next())?.type, 'ADDED')

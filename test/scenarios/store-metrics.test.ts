@@ -51,7 +51,7 @@ void t.test(
     for (const file of logFilesIn(hub.config.cachePath)) rmSync(file)
     writeFileSync(join(hub.config.cachePath, '0000000001.log'), 'no log'.repeat(1000))
     await hub.start()
-    const text = async (): Promise<string> => (await hub.ops.get('/readyz?verbose')).body.toString()
+    const text = async (): Promise<string> => await hub.readyz()
     t.match(await text(), /^\[ \]cache begun empty at /m)
     const [aside = ''] = readdirSync(hub.config.cachePath).filter((name) => /unusable/.test(name))
     t.match(

@@ -38,7 +38,7 @@ const longest = [
     'cli/adopt-command bench/rows model/model packaging/main scenarios/adoption cli/cli ' +
     'model/broken-store scenarios/host-network-propagation hub/wiring/dummy-interface ' +
     'scenarios/out-of-date-certificates scenarios/cut-lists hub/store/log/log-store ' +
-    'packaging/monitoring differential/sandbox scenarios/watches-of-one-kubelet ' +
+    'packaging/monitoring differential/sandbox ' +
     'attacks/stop-under-faults fuzz/upstream attacks/shown-token fuzz/codec crash/power-cut ' +
     'scenarios/boot crash/failing-disk node/adopt/swap attacks/unfinished-reviews ' +
     'attacks/dense-reviews crash/kills model/broken-watches cli/join-command'
