@@ -11,7 +11,7 @@ const proposedDesiredLabel = 'nodepool.openyurt.io/desired-nodepool'
 /**
  * YurtAppSet sets this label on its pods (openyurt pkg/apis/apps/well_known_labels_annotations.go).
  */
-export const poolNameLabel = 'apps.openyurt.io/pool-name'
+const poolNameLabel = 'apps.openyurt.io/pool-name'
 
 /**
  * A pod on the host's network if its pool's pods are: the pool that its labels, node selector or
