@@ -314,12 +314,16 @@ async function record(
  * reason, before anything is restored.
  */
 export async function giveBack(api: ApiServer, namespace: string): Promise<readonly string[]> {
-  await tryFinalizers(api, namespace)
+  // Writes of pools wait for nodehub's own webhooks, which do not answer once no replica runs.
+  const said = await withoutFinalizers(api).catch((cause: unknown) => {
+    throw new Error(
+      `nothing was rolled back, as pools cannot be written; if nodehub's webhooks are still configured, delete their configurations and run this again (docs/cluster.md): ${messageOf(cause)}`,
+      { cause },
+    )
+  })
   const record = await recorded(api, namespace)
-  const said: string[] = []
   for (const original of record?.originals ?? [])
     said.push(...(await againOnConflict(() => returned(api, original))))
-  said.push(...(await withoutFinalizers(api)))
   if (record !== undefined)
     await api.call({ method: 'DELETE', path: `${recordPath(namespace)}/${recordName}` })
   return said
@@ -406,46 +410,10 @@ async function poolsWithFinalizer(api: ApiServer): Promise<readonly Json[]> {
   )
 }
 
-const takeFinalizer = (api: ApiServer, pool: Json, query = ''): Promise<JsonObject> =>
-  api.patch(`${poolsPath}/${textAt(pool, 'metadata', 'name')}${query}`, 'merge', {
+const takeFinalizer = (api: ApiServer, pool: Json): Promise<JsonObject> =>
+  api.patch(`${poolsPath}/${textAt(pool, 'metadata', 'name')}`, 'merge', {
     metadata: {
       resourceVersion: textAt(pool, 'metadata', 'resourceVersion'),
       finalizers: listAt(pool, 'metadata', 'finalizers').filter((each) => each !== nodesFinalizer),
     },
   })
-
-/** Writes of pools wait for nodehub's own webhooks, which do not answer once no replica runs. */
-async function tryFinalizers(api: ApiServer, namespace: string): Promise<void> {
-  const [pool] = await poolsWithFinalizer(api)
-  if (pool === undefined) return
-  try {
-    await takeFinalizer(api, pool, '?dryRun=All')
-  } catch (cause) {
-    if (isConflict(cause)) return
-    const own = await configurationsLeadingTo(api, namespace)
-    const why = messageOf(cause)
-    throw new Error(
-      own.length === 0
-        ? `nothing was rolled back, as pools cannot be written: ${why}`
-        : `nothing was rolled back, as writes of pools wait for nodehub's webhooks: kubectl delete ${own.join(' ')}, and run this again then (${why})`,
-      { cause },
-    )
-  }
-}
-
-/** Webhook configurations that lead to Services of a namespace, as kubectl names them. */
-async function configurationsLeadingTo(api: ApiServer, namespace: string): Promise<string[]> {
-  const found: string[] = []
-  for (const kind of ['mutatingwebhookconfiguration', 'validatingwebhookconfiguration']) {
-    const all = await api.get(`/apis/admissionregistration.k8s.io/v1/${kind}s`)
-    for (const configuration of listAt(all, 'items')) {
-      const isOwn = listAt(configuration, 'webhooks').some(
-        (webhook) =>
-          textAt(webhook, 'clientConfig', 'service', 'namespace') === namespace &&
-          textAt(webhook, 'name').includes('.nodepools.'),
-      )
-      if (isOwn) found.push(`${kind}/${textAt(configuration, 'metadata', 'name')}`)
-    }
-  }
-  return found
-}
