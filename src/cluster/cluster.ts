@@ -73,12 +73,10 @@ export async function startCluster(
   const pools = parts.use(poolInformer(api, { onFailure: failed('controller') }))
   const { service, serving: shown } = config.webhooks
   const own = { namespace: config.namespace, name: service }
-  let bundles: CaBundles | undefined
   const serving = parts.use(
     await servingOf(shown, {
       api,
       service: own,
-      published: (bundle) => bundles?.published(bundle) === true,
       onRenewed: ({ leaf }) => log.info({ end: endOf(leaf.certificate) }, 'certificates were made'),
       onFailure: failed('certificates'),
     }),
@@ -113,7 +111,7 @@ export async function startCluster(
       log.info({ holder }, leads ? 'this replica leads' : 'this replica follows'),
     lead: async (term) => {
       await using led = new AsyncDisposableStack()
-      bundles = led.use(
+      const bundles = led.use(
         new CaBundles({
           api,
           service: own,
@@ -127,11 +125,7 @@ export async function startCluster(
           onFailure: failed('configurations'),
         }),
       )
-      led.defer(() => {
-        bundles = undefined
-      })
-      const keeper = bundles
-      serving.onChange(() => void keeper.reconcile())
+      serving.onChange(() => void bundles.reconcile())
       controller = led.use(
         new PoolController({
           api,

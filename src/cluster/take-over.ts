@@ -317,7 +317,7 @@ export async function giveBack(api: ApiServer, namespace: string): Promise<reado
   // Writes of pools wait for nodehub's own webhooks, which do not answer once no replica runs.
   const said = await withoutFinalizers(api).catch((cause: unknown) => {
     throw new Error(
-      `nothing was rolled back, as pools cannot be written; if nodehub's webhooks are still configured, delete their configurations and run this again (docs/cluster.md): ${messageOf(cause)}`,
+      `nothing was rolled back, as pools cannot be written; where that waits for nodehub's webhooks: kubectl delete mutatingwebhookconfiguration/nodehub-cluster validatingwebhookconfiguration/nodehub-cluster, and run this again then (${messageOf(cause)})`,
       { cause },
     )
   })

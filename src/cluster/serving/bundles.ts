@@ -69,8 +69,6 @@ interface Client {
 export class CaBundles implements AsyncDisposable {
   readonly #options: CaBundlesOptions
   readonly #timer: Disposable
-  /** Found in all configurations by the last reading. */
-  #published: string | undefined
   #running: Promise<void> | undefined
   #again = false
 
@@ -78,11 +76,6 @@ export class CaBundles implements AsyncDisposable {
     this.#options = options
     this.#timer = every(intervalMs, () => void this.reconcile())
     void this.reconcile()
-  }
-
-  /** Whether each client that leads to us had exactly `bundle` when it was last read. */
-  published(bundle: string): boolean {
-    return this.#published === bundle
   }
 
   /** Repairs every caBundle that differs; one run at a time, and one more if it was due again. */
@@ -99,26 +92,22 @@ export class CaBundles implements AsyncDisposable {
       this.#again = false
       const bundle = this.#options.bundle()
       if (bundle === undefined) return
-      let isRight = true
       for (const place of places(this.#options.configurations)) {
         if (!this.#options.holds()) return
         try {
-          isRight = (await this.#isRight(place, bundle)) && isRight
+          await this.#repair(place, bundle)
         } catch (cause) {
-          isRight = false
           // Another version: it is read again.
           if (!isConflict(cause) && !isNotFound(cause)) this.#options.onFailure?.(cause)
         }
       }
-      this.#published = isRight ? bundle : undefined
     }
   }
 
-  /** Whether nothing had to be repaired. */
-  async #isRight({ what, path, name }: Target, bundle: string): Promise<boolean> {
+  async #repair({ what, path, name }: Target, bundle: string): Promise<void> {
     const { api, service } = this.#options
     const configuration = await api.get(`${path}/${name}`)
-    if (configuration === undefined) return true
+    if (configuration === undefined) return
     const value = Buffer.from(bundle).toString('base64')
     const wrong = clientsIn(configuration).filter(
       (client) =>
@@ -126,13 +115,12 @@ export class CaBundles implements AsyncDisposable {
         client.service.name === service.name &&
         client.caBundle !== value,
     )
-    if (wrong.length === 0) return true
+    if (wrong.length === 0) return
     await api.patch(`${path}/${name}`, 'json', [
       ofVersion(textAt(configuration, 'metadata', 'resourceVersion')),
       ...wrong.map(({ at }) => ({ op: 'add', path: `${at}/caBundle`, value })),
     ])
     this.#options.onRepaired?.(what)
-    return false
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

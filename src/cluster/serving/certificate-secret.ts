@@ -12,11 +12,6 @@ export interface CertificateSecretOptions {
   readonly name: string
   /** The DNS names of the leaf. */
   readonly names: readonly string[]
-  /**
-   * Whether every configuration has the bundle by our own doing: false in replicas that do not
-   * lead.
-   */
-  readonly published: (bundle: string) => boolean
   readonly onRenewed?: (state: ServingState) => void
   /** Called when the leaf or the CA bundle has changed. */
   readonly onChange?: () => void
@@ -89,11 +84,10 @@ export class CertificateSecret implements AsyncDisposable {
 
   /** Whether the certificate that is served now is that of the Secret. */
   async #renew(): Promise<boolean> {
-    const { api, namespace, name, names, published } = this.#options
+    const { api, namespace, name, names } = this.#options
     const path = `/api/v1/namespaces/${namespace}/secrets`
     const kept = await this.#read(path, name)
-    const bundle = kept?.state?.bundle.join('') ?? ''
-    const state = await rotated(kept?.state, names, now(), published(bundle))
+    const state = await rotated(kept?.state, names, now())
     if (state === kept?.state) {
       this.#show(state)
       return true

@@ -9,9 +9,7 @@ export interface ServingState {
   readonly signing: IssuedCertificate
   /** When that took over from another, in milliseconds since the epoch; 0: there was none. */
   readonly signingSince: number
-  /**
-   * The CA that will issue the next leaf, once the bundle with it has been published long enough.
-   */
+  /** The CA that will issue the next leaf, once the bundle has had it for long enough. */
   readonly next?: IssuedCertificate
   readonly leaf: IssuedCertificate
 }
@@ -35,19 +33,17 @@ const oldAfter = 2 / 3
  * The state that is due at `now`; the same object where nothing is to be done. Unusable parts are
  * made again.
  *
- * The next CA is in the bundle first, and signs only after the bundle has been published for a day
- * (`published`). The one before it stays in the bundle until the last leaf it issued has expired: a
+ * The next CA is in the bundle first, and signs a day later. The one before it stays in the bundle until the last leaf it issued has expired: a
  * replica that still serves that leaf is trusted.
  */
 export async function rotated(
   state: ServingState | undefined,
   names: readonly string[],
   now: number,
-  published: boolean,
 ): Promise<ServingState> {
   if (state === undefined || !isUsable(state, now)) return madeAnew(state, names, now)
   const trusted = withoutRetired(await withNext(state, now), now)
-  if (trusted.next !== undefined && published && now - madeAt(trusted.next) >= publishedMs)
+  if (trusted.next !== undefined && now - madeAt(trusted.next) >= publishedMs)
     return withLeaf({ ...signedByNext(trusted, trusted.next), signingSince: now }, names)
   return isOld(trusted.leaf, now) || !isFor(trusted.leaf, names)
     ? withLeaf(trusted, names)

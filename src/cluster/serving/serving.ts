@@ -23,7 +23,6 @@ export interface Serving extends AsyncDisposable {
 export interface ServingOptions {
   readonly api: ApiServer
   readonly service: OwnService
-  readonly published: (bundle: string) => boolean
   readonly onRenewed: (state: ServingState) => void
   readonly onFailure: (cause: unknown) => void
 }

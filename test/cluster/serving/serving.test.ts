@@ -26,7 +26,6 @@ void t.test('changed files are served; while unusable, the last good ones', asyn
     {
       api,
       service: { namespace: 'kube-system', name: 'nodehub-cluster' },
-      published: () => true,
       onRenewed: () => undefined,
       onFailure: said('unusable'),
     },
