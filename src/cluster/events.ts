@@ -24,15 +24,13 @@ export interface EventMessage {
 const path = '/api/v1/namespaces/default/events'
 
 /**
- * Records an Event about an object. The same message again increments the count of the existing
- * Event; `once` leaves that as it is, for conditions that last. Events are best effort: callers go
- * on where this fails.
+ * Records an Event about an object, once as long as the API server keeps it. Events are best effort:
+ * callers go on where this fails.
  */
 export async function recordEvent(
   api: ApiServer,
   about: Regarding,
   said: EventMessage,
-  once: boolean,
 ): Promise<void> {
   const time = timeText(now())
   const name = `${about.name.slice(0, 220)}.${digestOf(about, said)}`
@@ -53,10 +51,6 @@ export async function recordEvent(
     await api.create(path, event)
   } catch (error) {
     if (!isConflict(error)) throw error
-    if (once) return
-    const before = await api.get(`${path}/${name}`)
-    const count = Number(before?.['count'] ?? 0) + 1
-    await api.patch(`${path}/${name}`, 'merge', { count, lastTimestamp: time })
   }
 }
 

@@ -73,7 +73,7 @@ export function componentOf(kind: WorkloadKind, workload: JsonObject): Component
     what: found[0],
     placement: workloadPlacement(template),
     affinity: affinityKeptOff(template),
-    owner: ownerOf(workload, found[0]),
+    owner: ownerOf(workload),
     rolls: typeof count === 'number' ? count : 0,
     onDelete: textAt(workload, 'spec', 'updateStrategy', 'type') === 'OnDelete',
   }
@@ -83,30 +83,13 @@ const affinity =
   'nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0] = ' +
   '{key: nodepool.openyurt.io/hostnetwork, operator: NotIn, values: ["true"]}'
 
-/** tigera-operator's fields by what it runs (operator.tigera.io/v1, kind Installation). */
-const installationFields: Readonly<Record<string, string>> = {
-  'calico-node': 'calicoNodeDaemonSet',
-  'csi-node-driver': 'csiNodeDriverDaemonSet',
-  'calico-typha': 'typhaDeployment',
-  'calico-kube-controllers': 'calicoKubeControllersDeployment',
-}
-
-/** Helm's values by what cilium's chart calls the part. */
-const ciliumValues: Readonly<Record<string, string>> = {
-  'cilium-operator': 'operator.affinity',
-  'cilium-envoy': 'envoy.affinity',
-  'hubble-relay': 'hubble.relay.affinity',
-  'hubble-ui': 'hubble.ui.affinity',
-}
-
-function ownerOf(workload: JsonObject, what: string): Owner | undefined {
+function ownerOf(workload: JsonObject): Owner | undefined {
   const name = textAt(workload, 'metadata', 'name')
   const controller = listAt(workload, 'metadata', 'ownerReferences').find(
     (each) => valueAt(each, 'controller') === true,
   )
   if (textAt(controller, 'apiVersion').startsWith('operator.tigera.io/')) {
-    const field = installationFields[name] ?? `the field of ${name}`
-    const setting = `in the Installation: spec.${field}.spec.template.spec.affinity with ${affinity}`
+    const setting = `in the Installation: the affinity of ${name} with ${affinity}`
     return { name: 'tigera-operator', reverts: true, setting }
   }
   if (controller !== undefined) {
@@ -116,8 +99,7 @@ function ownerOf(workload: JsonObject, what: string): Owner | undefined {
   const writer = writerOf(workload)
   if (writer === undefined) return undefined
   if (writer.kind === 'helm') {
-    const value = what === 'cilium' ? (ciliumValues[name] ?? 'affinity') : 'affinity'
-    const setting = `in its values: ${value} with ${affinity}`
+    const setting = `in its values: the affinity of ${name} with ${affinity}`
     return { name: writer.name, reverts: false, setting }
   }
   const where =

@@ -170,12 +170,10 @@ export class PoolController implements AsyncDisposable {
   async #record({ name, uid }: NodeFacts, event: NodeEvent): Promise<void> {
     const { api, term, onFailure } = this.#options
     if (!term.holds()) return
-    const once =
-      event.reason === 'HostNetworkLabelWithheld' || event.reason === 'NodePoolMoveRefused'
     try {
       // Events of controllers have the node's uid, those of the kubelet its name in that place;
       // kubectl describe reads both.
-      await recordEvent(api, { apiVersion: 'v1', kind: 'Node', name, uid }, event, once)
+      await recordEvent(api, { apiVersion: 'v1', kind: 'Node', name, uid }, event)
     } catch (cause) {
       onFailure?.(`event about node ${name}`, cause)
     }

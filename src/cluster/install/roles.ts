@@ -71,7 +71,7 @@ const atHome = ({ name }: Installation): readonly Rule[] => [
  * addresses that the certificates of hubs may have.
  */
 const inDefault: readonly Rule[] = [
-  rule('', 'events', 'create get patch'),
+  rule('', 'events', 'create'),
   rule('', 'services', 'get', 'kubernetes'),
 ]
 

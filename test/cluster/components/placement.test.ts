@@ -68,7 +68,7 @@ void t.test('components are known by name or label, with their owner', async (t)
     {
       name: 'tigera-operator',
       reverts: true,
-      setting: /spec\.calicoNodeDaemonSet\.spec\.template\.spec\.affinity/,
+      setting: /in the Installation: the affinity of calico-node/,
     },
   )
   t.match(
@@ -80,6 +80,10 @@ void t.test('components are known by name or label, with their owner', async (t)
         annotations: { 'meta.helm.sh/release-name': 'cilium' },
       }),
     )?.owner,
-    { name: 'Helm release cilium', reverts: false, setting: /operator\.affinity/ },
+    {
+      name: 'Helm release cilium',
+      reverts: false,
+      setting: /in its values: the affinity of cilium-operator/,
+    },
   )
 })
