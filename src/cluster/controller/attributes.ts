@@ -17,25 +17,20 @@ export interface MergedTexts {
  * recorded as the pool's, and unchanged since, are changed or removed: another client has set any
  * other value, and it stays, even where it is the pool's own.
  */
-export function mergeTexts(
-  current: Texts,
-  remembered: Texts,
-  wanted: Texts,
-  stored: (text: string) => string = (text) => text,
-): MergedTexts {
+export function mergeTexts(current: Texts, remembered: Texts, wanted: Texts): MergedTexts {
   const changes: Record<string, string | null> = {}
   const ours: Record<string, string> = {}
   const conflicts: string[] = []
   for (const key of new Set([...Object.keys(remembered), ...Object.keys(wanted)])) {
     const [is, was, wish] = [own(current, key), own(remembered, key), own(wanted, key)]
-    const isOurs = is !== undefined && was !== undefined && is === stored(was)
+    const isOurs = is !== undefined && was !== undefined && is === was
     if (wish === undefined) {
       if (isOurs) changes[key] = null
-    } else if (is === undefined || (isOurs && is !== stored(wish))) {
+    } else if (is === undefined || (isOurs && is !== wish)) {
       changes[key] = wish
       ours[key] = wish
     } else if (isOurs) ours[key] = wish
-    else if (is !== stored(wish)) conflicts.push(key)
+    else if (is !== wish) conflicts.push(key)
   }
   return { changes, ours, conflicts }
 }

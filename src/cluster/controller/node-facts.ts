@@ -1,11 +1,10 @@
-import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
 import { canonical } from '../../base/listening-sockets.ts'
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { isConditionTrue } from '../../api/kube/conditions.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
 import type { PoolTaint } from '../../api/kube/node-pool.ts'
-import { previousAttributesAnnotation, texts } from '../previous-attributes.ts'
+import { texts } from '../previous-attributes.ts'
 
 /** The stored facts of a Node: without images and conditions, which are most of the object. */
 export interface NodeFacts {
@@ -13,7 +12,6 @@ export interface NodeFacts {
   readonly uid: string
   readonly resourceVersion: string
   readonly labels: Readonly<Record<string, string>>
-  /** As `textOrDigest` keeps them. */
   readonly annotations: Readonly<Record<string, string>>
   readonly taints: readonly PoolTaint[]
   /** IP addresses, in their canonical form. */
@@ -27,13 +25,6 @@ export interface NodeFacts {
   readonly movedFrom?: string
 }
 
-/** Longer texts are stored as digests: they are only compared. */
-const longest = 1024
-
-/** A text, or a digest that no other text has. */
-export const textOrDigest = (text: string): string =>
-  text.length <= longest ? text : `sha256:${hash('sha256', text)}`
-
 /** Reads the facts of a Node. A member of an unexpected type counts as absent. */
 export function nodeFacts(node: JsonObject): NodeFacts {
   return {
@@ -41,12 +32,7 @@ export function nodeFacts(node: JsonObject): NodeFacts {
     uid: textAt(node, 'metadata', 'uid'),
     resourceVersion: textAt(node, 'metadata', 'resourceVersion'),
     labels: texts(valueAt(node, 'metadata', 'labels')),
-    annotations: Object.fromEntries(
-      Object.entries(texts(valueAt(node, 'metadata', 'annotations'))).map(([key, text]) => [
-        key,
-        key === previousAttributesAnnotation ? text : textOrDigest(text),
-      ]),
-    ),
+    annotations: texts(valueAt(node, 'metadata', 'annotations')),
     taints: listAt(node, 'spec', 'taints').filter(isObject) as unknown as readonly PoolTaint[],
     addresses: listAt(node, 'status', 'addresses')
       .map((each) => textAt(each, 'address'))

@@ -12,7 +12,7 @@ import {
   type PreviousAttributes,
 } from '../previous-attributes.ts'
 import { mergeTaints, mergeTexts } from './attributes.ts'
-import { textOrDigest, type NodeFacts } from './node-facts.ts'
+import type { NodeFacts } from './node-facts.ts'
 
 /** An Event to record about a Node. */
 export interface NodeEvent {
@@ -202,7 +202,6 @@ function mergedAttributes(
     node.annotations,
     before.annotations,
     without(spec?.annotations, (key) => key === previousAttributesAnnotation),
-    textOrDigest,
   )
   const taints = mergeTaints(node.taints, before.taints, spec?.taints ?? [])
   return {

@@ -16,7 +16,6 @@ import {
   type NodePool,
   type PoolTaint,
 } from '../../../src/api/kube/node-pool.ts'
-import { nodeFacts, type NodeFacts } from '../../../src/cluster/controller/node-facts.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
 
 const pool = (
@@ -195,17 +194,6 @@ void t.test('a node that moves from no pool gets a NodePoolChanged Event', async
     [],
     'the first start says nothing',
   )
-})
-
-void t.test('a long annotation is compared, not kept', async (t) => {
-  const long = 'x'.repeat(5000)
-  const facts = nodeFacts({
-    metadata: { name: 'n', annotations: { long }, labels: { [nodePoolLabel]: 'p' } },
-  })
-  t.ok((facts.annotations['long'] ?? '').length < 100)
-  const p = pool('p', { annotations: { long: `${long}y` } })
-  t.strictSame(reconcileNode(facts, p, []).conflicts, ['annotation long'])
-  t.strictSame(reconcileNode(facts, pool('p', { annotations: { long } }), []).conflicts, [])
 })
 
 void t.test('status counts nodes, and the finalizer stands while there are any', async (t) => {
