@@ -8,15 +8,15 @@ export const inspections: Readonly<Record<string, InspectionEntry>> = {
   },
   upstreams: {
     summary: 'the health and latency of each API server, and its last failures',
-    load: async () => (await import('./upstreams.ts')).upstreams,
+    load: async () => (await import('./lists.ts')).upstreams,
   },
   cache: {
     summary: 'the recorded collections: who read them, how old and how large they are',
-    load: async () => (await import('./cache.ts')).cache,
+    load: async () => (await import('./lists.ts')).cache,
   },
   watches: {
     summary: 'the open watches of each component, and what answers them',
-    load: async () => (await import('./watches.ts')).watches,
+    load: async () => (await import('./lists.ts')).watches,
   },
   requests: {
     summary:
@@ -35,11 +35,11 @@ export const inspections: Readonly<Record<string, InspectionEntry>> = {
   },
   filters: {
     summary: 'the filters, the inputs that they wait for, and their decisions',
-    load: async () => (await import('./filters.ts')).filters,
+    load: async () => (await import('./lists.ts')).filters,
   },
   certificates: {
     summary: 'the certificates that the hub shows and trusts, and when they end',
-    load: async () => (await import('./certificates.ts')).certificates,
+    load: async () => (await import('./lists.ts')).certificates,
   },
   config: {
     summary: 'every setting, where its value comes from, and what waits for the next start',
