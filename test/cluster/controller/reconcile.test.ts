@@ -16,6 +16,7 @@ import {
   type NodePool,
   type PoolTaint,
 } from '../../../src/api/kube/node-pool.ts'
+import type { NodeFacts } from '../../../src/cluster/controller/node-facts.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
 
 const pool = (
