@@ -24,8 +24,8 @@ export interface EventMessage {
 const path = '/api/v1/namespaces/default/events'
 
 /**
- * Records an Event about an object, once as long as the API server keeps it. Events are best effort:
- * callers go on where this fails.
+ * Records an Event about an object, once as long as the API server keeps it. Events are best
+ * effort: callers go on where this fails.
  */
 export async function recordEvent(
   api: ApiServer,

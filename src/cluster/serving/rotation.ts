@@ -33,8 +33,8 @@ const oldAfter = 2 / 3
  * The state that is due at `now`; the same object where nothing is to be done. Unusable parts are
  * made again.
  *
- * The next CA is in the bundle first, and signs a day later. The one before it stays in the bundle until the last leaf it issued has expired: a
- * replica that still serves that leaf is trusted.
+ * The next CA is in the bundle first, and signs a day later. The one before it stays in the bundle
+ * until the last leaf it issued has expired: a replica that still serves that leaf is trusted.
  */
 export async function rotated(
   state: ServingState | undefined,
