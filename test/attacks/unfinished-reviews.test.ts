@@ -77,7 +77,8 @@ void t.test('unfinished bodies hold a few MiB together, and block no others', as
   await Promise.all(
     attackers.map(async ({ wire, socket }) => {
       wire.write(head(8 * mebibyte))
-      await fillSocket(socket, part)
+      // A body that makes room for another gets 429, and its connection may be reset.
+      await fillSocket(socket, part).catch(() => undefined)
     }),
   )
   t.ok(heldBytes() - before < 64 * mebibyte, 'of 180 MiB that they would send')

@@ -51,11 +51,15 @@ export async function startUp(kubelet: Client): Promise<string> {
   return (await kubelet.list(podsOfNode)).resourceVersion
 }
 
-/** The hub's boot verdict. */
+/** The hub's boot verdict, made since the call: a report may be a little old. */
 export async function verdictOf(hub: TestHub): Promise<BootVerdict> {
-  const { status, body } = await hub.ops.get('/inspect/boot')
-  if (status !== 200) throw new Error(`${status} ${body.toString()}`)
-  return JSON.parse(body.toString()) as BootVerdict
+  const called = Date.now()
+  return until('a boot verdict made since', async () => {
+    const { status, body } = await hub.ops.get('/inspect/boot')
+    if (status !== 200) throw new Error(`${status} ${body.toString()}`)
+    const verdict = JSON.parse(body.toString()) as BootVerdict
+    return Date.parse(verdict.at) >= called && verdict
+  })
 }
 
 /** The problems of a verdict as text. */

@@ -30,7 +30,7 @@ const rowsIn = (folder: string): Readonly<Record<string, Row>> => ({
   watches: { code: 0, says: /No component has a watch open\./ },
   requests: { code: 0, says: /kubelet +node +list +\/api\/v1\/pods +200 +cloud/ },
   filters: { code: 1, says: /^FILTER +STATE/ },
-  boot: { code: 1, says: /^default\/press +missing +secrets +default\/password/m },
+  boot: { code: 1, says: /^default\/press +(?:missing|absent) +secrets +default\/password/m },
   config: { code: 0, says: /^server-addr +http/m },
   'host-network': { code: 0, says: /No pod is shown on the host's network/ },
   certificates: { code: 0, says: /^USE +VALID UNTIL[^]*^serving +20/m },
