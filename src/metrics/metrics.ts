@@ -2,9 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import { ownVersion } from '../base/own-version.ts'
 import { clusterMetricTable, type ClusterMetricTable } from './cluster-table.ts'
 import { labelBounds, type Bounds } from './labels.ts'
-import { seriesWith, type Labels } from './series.ts'
-import { metricTable, type MetricRow, type MetricTable } from './table.ts'
-import { TrafficTable, type Traffic, type TrafficLabels } from './traffic.ts'
+import { metricTable, type MetricRow, type MetricTable, type Label } from './table.ts'
 
 type LabelsOf<Row extends MetricRow> = { readonly [Name in Row['labels'][number]]: string }
 
@@ -205,4 +203,81 @@ function combined([first, ...rest]: readonly [
   const [label, values] = first
   const others = rest.length === 0 ? [{}] : combined(rest)
   return values.flatMap((value) => others.map((other) => ({ ...other, [label]: value })))
+}
+
+/** Several times the series of a busy node. */
+export const mostSeries = 2_000
+
+export type Labels = Readonly<Record<string, string>>
+
+/**
+ * The bounded labels of a metric, the same object for equal labels. Beyond the limit of
+ * combinations every label is `other`.
+ */
+function seriesWith(
+  names: readonly Label[],
+  bounds: Bounds,
+): (labels: Readonly<Record<string, string>>) => Labels {
+  const root = new Branch()
+  let size = 0
+  const others = Object.fromEntries(names.map((name) => [name, 'other']))
+  return (labels) => {
+    let branch = root
+    for (const name of names) {
+      const value = bounds[name](labels[name] ?? '')
+      let next = branch.byValue.get(value)
+      if (next === undefined) {
+        if (size >= mostSeries) return others
+        branch.byValue.set(value, (next = new Branch()))
+      }
+      branch = next
+    }
+    if (branch.labels === undefined) {
+      size += 1
+      branch.labels = Object.fromEntries(
+        names.map((name) => [name, bounds[name](labels[name] ?? '')]),
+      )
+    }
+    return branch.labels
+  }
+}
+
+/** A tree, by the values of the labels in order: a look-up makes no string. */
+class Branch {
+  readonly byValue = new Map<string, Branch>()
+  labels: Labels | undefined
+}
+
+/**
+ * The traffic of one kind of request by one component, in plain numbers, as they change with every
+ * request and chunk.
+ */
+export interface Traffic {
+  /** In flight now. */
+  inFlight: number
+  /** Body bytes received from API servers, before inflating. */
+  receivedBytes: number
+}
+
+/** The labels of one kind of request. */
+export type TrafficLabels = Readonly<
+  Record<'verb' | 'resource' | 'subresources' | 'client', string>
+>
+
+/** The traffic of one hub between two readings. */
+class TrafficTable {
+  readonly #series = new Map<Labels, Traffic>()
+
+  /** `series` is the same object for each kind of request. */
+  of(series: Labels): Traffic {
+    const known = this.#series.get(series)
+    if (known) return known
+    const traffic = { inFlight: 0, receivedBytes: 0 }
+    this.#series.set(series, traffic)
+    return traffic
+  }
+
+  all(): Iterable<[Labels, Traffic]> {
+    return this.#series
+  }
 }

@@ -1,5 +1,5 @@
 import { connect, type ClientHttp2Session, type OutgoingHttpHeaders } from 'node:http2'
-import { reasonPhrase } from '../../src/http/server/phrase.ts'
+import { reasonPhrase } from '../../src/http/server/message.ts'
 import { openStream } from '../kit/http2.ts'
 import { inTime } from '../kit/until.ts'
 import type { RequestCase } from './request-case.ts'

@@ -1,6 +1,5 @@
 import t from 'tap'
-import { createClusterMetrics, createMetrics } from '../../src/metrics/metrics.ts'
-import { mostSeries } from '../../src/metrics/series.ts'
+import { createClusterMetrics, createMetrics, mostSeries } from '../../src/metrics/metrics.ts'
 import { clusterMetricTable } from '../../src/metrics/cluster-table.ts'
 import { metricTable, type Label, type MetricRow } from '../../src/metrics/table.ts'
 import { promtool } from '../kit/promtool.ts'

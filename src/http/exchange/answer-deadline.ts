@@ -1,5 +1,5 @@
 import { after } from '../../base/clock.ts'
-import { UnusableAnswer } from './unusable-answer.ts'
+import { UnusableAnswer } from './exchange.ts'
 
 /**
  * Bounds a request of the hub's own: `signal` aborts after `ms`, and when this is disposed of, so

@@ -1,8 +1,7 @@
 import { joined, lengthOf } from '../../base/bytes.ts'
 import { turn } from '../../base/clock.ts'
 import { isProgrammingError } from '../../base/expected-fault.ts'
-import type { ByteSource } from './exchange.ts'
-import { UnusableAnswer } from './unusable-answer.ts'
+import { UnusableAnswer, type ByteSource } from './exchange.ts'
 
 /** A body ended early: its sender, the connection, or the end of the request broke it off. */
 export class BrokenStream extends Error {

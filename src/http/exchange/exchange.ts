@@ -6,7 +6,7 @@ import type { GVK } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import type { Component } from '../../api/request/component.ts'
 import type { Representation } from '../../api/request/representation.ts'
-import type { Identity } from '../../api/request/identity.ts'
+import { unprovenIdentity, type Identity } from '../../api/request/identity.ts'
 import type { RequestInfo } from '../../api/request/request-info.ts'
 import type { Span } from '../../tracing/span.ts'
 import type { Explanation } from './explanation.ts'
@@ -291,3 +291,19 @@ export type Handler<In, Out = Reply> = (exchange: In) => Promise<Out>
 
 /** A reply whose objects have been encoded: what a listener can send. */
 export type WireReply = BytesReply | BodyReply | UpgradeReply
+
+/**
+ * Whether the caller's identity is proven: by its connection, or by a token that the cluster has
+ * signed or an API server has accepted. It can become proven during its first request, by the API
+ * server's answer.
+ */
+export const isProven = ({ claim }: Pick<Exchange, 'claim'>): boolean => claim?.holds() !== false
+
+/** The proven identity of the caller; `unproven` where there is none. */
+export const provenIdentity = (exchange: Pick<Exchange, 'claim' | 'identity'>): Identity =>
+  isProven(exchange) ? exchange.identity : unprovenIdentity
+
+/** An API server, or what stands before it, has answered otherwise than the hub needs it. */
+export class UnusableAnswer extends Error {
+  readonly code = 'UNUSABLE_ANSWER'
+}

@@ -3,9 +3,8 @@ import { componentOf, ownComponent } from '../../api/request/component.ts'
 import { representationsOf } from '../../api/request/representation.ts'
 import type { Identity } from '../../api/request/identity.ts'
 import { parseRequestInfo } from '../../api/request/request-info.ts'
-import type { Claim, Credential, Exchange } from './exchange.ts'
+import { isProven, type Claim, type Credential, type Exchange } from './exchange.ts'
 import { HeaderList } from './headers.ts'
-import { isProven } from './proven.ts'
 
 /** The identity and credentials of a request that the hub makes. */
 export interface RequestCredentials {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { HeaderList } from '../exchange/headers.ts'
+import { STATUS_CODES } from '../../base/node-http.ts'
 
 /** The status for a malformed message, with a detail where there is one. */
 export interface Fault {
@@ -50,3 +51,14 @@ export function pathOf({ url = '/', headers }: IncomingMessage): string {
   if (authority === undefined || path === undefined) return url
   return authority.toLowerCase() === headers.host?.toLowerCase() ? path : url
 }
+
+/** Reason phrases in which Go's net/http, and so an API server, differs from Node. */
+const ofGo: Readonly<Record<number, string>> = {
+  413: 'Request Entity Too Large',
+  414: 'Request URI Too Long',
+  416: 'Requested Range Not Satisfiable',
+  418: "I'm a teapot",
+}
+
+/** The reason phrase that an API server sends; '' for a code without one. */
+export const reasonPhrase = (code: number): string => ofGo[code] ?? STATUS_CODES[code] ?? ''

@@ -2,8 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { afterUnlessClosed } from '../../base/clock.ts'
 import { limits } from './limits.ts'
-import type { Fault } from './message.ts'
-import { reasonPhrase } from './phrase.ts'
+import { reasonPhrase, type Fault } from './message.ts'
 
 /** The answers to failures of Node's parser; any other gets a plain 400. */
 const faults: Readonly<Record<string, Fault>> = {

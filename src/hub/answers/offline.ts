@@ -1,9 +1,13 @@
 import { because } from '../../http/exchange/explanation.ts'
-import type { Exchange, Reply, WatchReply } from '../../http/exchange/exchange.ts'
+import {
+  isProven,
+  type Exchange,
+  type Reply,
+  type WatchReply,
+} from '../../http/exchange/exchange.ts'
 import { impersonates } from '../../http/exchange/headers.ts'
-import { isProven } from '../../http/exchange/proven.ts'
 import { StatusError, unauthorized } from '../../api/kube/status.ts'
-import { areUnderstood } from '../../api/request/parameters.ts'
+import { areUnderstood } from '../../api/request/list-options.ts'
 import {
   isReview,
   isTokenRequest,

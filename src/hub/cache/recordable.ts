@@ -4,7 +4,7 @@ import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
-import { areUnderstood } from '../../api/request/parameters.ts'
+import { areUnderstood } from '../../api/request/list-options.ts'
 import {
   isAnsweredByBody,
   isReview,

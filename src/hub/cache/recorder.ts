@@ -3,7 +3,7 @@ import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
-import { acceptsGzip } from '../../http/exchange/accept-encoding.ts'
+import { acceptsGzip } from '../../http/exchange/headers.ts'
 import { isGzip, withLength } from '../../http/exchange/unpacked.ts'
 import type {
   BodyReply,
@@ -21,11 +21,10 @@ import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
 import { recordable, type Recordable, type RecorderHooks } from './recordable.ts'
-import { projectionOf, showsProjection } from './projection.ts'
+import { projectionOf, showsProjection, decodedWatch } from './decoded-watch.ts'
 import { cachedTokenOf, TokenCache } from './token-cache.ts'
 import { reviewIn } from '../../api/codec/review.ts'
 import type { RecordedReviews } from '../answers/recorded-reviews.ts'
-import { decodedWatch } from './decoded-watch.ts'
 
 /** The part of an answer to record. */
 export type RecordingPlan = Recordable & {

@@ -1,6 +1,5 @@
 import { RequestRefused, ResourceExpired } from '../../api/reflector/reflector.ts'
-import type { Reply } from '../../http/exchange/exchange.ts'
-import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
+import { UnusableAnswer, type Reply } from '../../http/exchange/exchange.ts'
 
 /** Timeouts, too many requests, and what a gateway says of a connection. */
 const passing = new Set([408, 421, 425, 429])

@@ -2,7 +2,7 @@ import { createPublicKey, type webcrypto } from 'node:crypto'
 import type { CompactVerifyGetKey } from 'jose'
 import { StateFile } from '../../base/state-file.ts'
 import { readOwnFile } from '../../base/own-file.ts'
-import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
+import { UnusableAnswer } from '../../http/exchange/exchange.ts'
 import type { WebToken } from './web-token.ts'
 
 /** The verdict on a token's signature; `unknown` where the known keys cannot verify it. */

@@ -1,8 +1,12 @@
 import { elapsed } from '../../base/clock.ts'
 import { answerDeadline } from '../../http/exchange/answer-deadline.ts'
-import type { BytesReply, Claim, Exchange } from '../../http/exchange/exchange.ts'
+import {
+  UnusableAnswer,
+  type BytesReply,
+  type Claim,
+  type Exchange,
+} from '../../http/exchange/exchange.ts'
 import { HeaderList, isFromApiServer } from '../../http/exchange/headers.ts'
-import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
 import type { ClusterKeys, PublishedKeys } from '../identity/cluster-keys.ts'
 import type { Forward, ForwardOptions } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'

@@ -3,8 +3,13 @@ import { componentOf } from '../../api/request/component.ts'
 import { rebindingFault } from '../../api/request/host-check.ts'
 import { representationsOf } from '../../api/request/representation.ts'
 import { parseRequestInfo } from '../../api/request/request-info.ts'
-import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
-import { isProven } from '../../http/exchange/proven.ts'
+import {
+  isProven,
+  type Exchange,
+  type Handler,
+  type Incoming,
+  type WireReply,
+} from '../../http/exchange/exchange.ts'
 import { authenticate, type AuthenticationRules } from '../identity/caller.ts'
 import { KubeletNames } from '../identity/kubelet-names.ts'
 

@@ -7,7 +7,7 @@ import { objectKind } from '../../api/codec/list.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
 import { isPartial } from '../../api/codec/partial.ts'
-import { acceptsGzip } from '../../http/exchange/accept-encoding.ts'
+import { acceptsGzip } from '../../http/exchange/headers.ts'
 import type {
   BodyReply,
   BytesReply,

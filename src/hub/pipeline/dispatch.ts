@@ -1,10 +1,15 @@
 import { BrokenAnswer, type Recorder } from '../cache/recorder.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
-import { withReadableEncodings } from '../../http/exchange/accept-encoding.ts'
+import { withReadableEncodings } from '../../http/exchange/headers.ts'
 import { because } from '../../http/exchange/explanation.ts'
-import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
-import { isProven, provenIdentity } from '../../http/exchange/proven.ts'
+import {
+  isProven,
+  provenIdentity,
+  type Exchange,
+  type Handler,
+  type Reply,
+} from '../../http/exchange/exchange.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { noLongerKnown } from './deadline.ts'
 import { answerLocally, refuseUnproven, type OfflineParts } from '../answers/offline.ts'

@@ -1,15 +1,15 @@
 import { BrokenAnswer } from '../cache/recorder.ts'
 import { statusBody } from '../../api/codec/render.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
-import type {
-  BodyReply,
-  Exchange,
-  Handler,
-  Incoming,
-  WireReply,
+import {
+  isProven,
+  type BodyReply,
+  type Exchange,
+  type Handler,
+  type Incoming,
+  type WireReply,
 } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
-import { isProven } from '../../http/exchange/proven.ts'
 import { mediaType, type Encoding } from '../../api/kube/media-type.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
 import {

@@ -10,11 +10,10 @@ import { filteredBy, type Filtered } from '../../http/exchange/explanation.ts'
 import { chainWith, type FilterChain, type FilterChains } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import { isRead, type ResourceRequest } from '../../api/request/request-info.ts'
-import { filteredList, notedList } from './filtered-list.ts'
+import { filteredList, notedList, prepareFilters } from './filtered-list.ts'
 import { clientCollectionOf, resumedWatch, type FilterParts } from './resumed-watch.ts'
 import { stateOf } from './filtered-watch.ts'
 import { chainForPartial } from './partial-objects.ts'
-import { prepareFilters } from './prepare-filters.ts'
 import { mayContainObjects, decodeObjects } from './decode-objects.ts'
 
 /**

@@ -7,7 +7,7 @@ import type { FilterChain } from '../filter/chain.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import type { Representation } from '../../api/request/representation.ts'
-import { prepareFilters } from './prepare-filters.ts'
+import { serviceUnavailable, StatusError } from '../../api/kube/status.ts'
 
 /**
  * A filtered list; the same list where no filter acts. Throws `BrokenAnswer` where it breaks off
@@ -150,4 +150,22 @@ async function* ending(
 ): AsyncGenerator<readonly Uint8Array[]> {
   yield* body
   await end()
+}
+
+/** Waits until filters have prepared their decisions on objects. Throws a 503 where they cannot. */
+export async function prepareFilters(
+  chain: FilterChain,
+  gvk: GVK,
+  { encoding, projection }: Representation,
+  objects: readonly ApiObject[],
+): Promise<void> {
+  if (!chain.needsPreparing || projection !== 'object') return
+  try {
+    await chain.prepare(gvk, encoding, objects)
+  } catch (cause) {
+    if (cause instanceof StatusError) throw cause
+    throw new StatusError(serviceUnavailable('a filter cannot decide yet which objects to show'), {
+      cause,
+    })
+  }
 }

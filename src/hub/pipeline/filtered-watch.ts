@@ -24,7 +24,7 @@ import {
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
 import { expired } from '../../api/kube/status.ts'
-import { prepareFilters } from './prepare-filters.ts'
+import { prepareFilters } from './filtered-list.ts'
 
 export interface FilterChangeHooks {
   /**

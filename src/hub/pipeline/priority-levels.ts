@@ -1,5 +1,4 @@
-import type { Exchange } from '../../http/exchange/exchange.ts'
-import { isProven } from '../../http/exchange/proven.ts'
+import { isProven, type Exchange } from '../../http/exchange/exchange.ts'
 
 /**
  * The priority levels of requests, as in API Priority and Fairness, the lowest first: unproven

@@ -1,6 +1,10 @@
 import { onAbort } from '../../base/abort.ts'
-import type { Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
-import { isProven } from '../../http/exchange/proven.ts'
+import {
+  isProven,
+  type Exchange,
+  type Handler,
+  type WireReply,
+} from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { isLongRunning, type RequestInfo } from '../../api/request/request-info.ts'
 import type { Attributes, Span, Tracer } from '../../tracing/span.ts'

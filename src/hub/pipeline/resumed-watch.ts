@@ -1,11 +1,12 @@
 import { follow } from '../../base/abort.ts'
-import type {
-  BytesReply,
-  ByteSource,
-  Exchange,
-  Handler,
-  Reply,
-  WatchReply,
+import {
+  provenIdentity,
+  type BytesReply,
+  type ByteSource,
+  type Exchange,
+  type Handler,
+  type Reply,
+  type WatchReply,
 } from '../../http/exchange/exchange.ts'
 import { filteredBy } from '../../http/exchange/explanation.ts'
 import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
@@ -18,7 +19,6 @@ import { expiredWatch } from '../answers/replies.ts'
 import { FilteredWatch, stateOf, type FilterChangeHooks } from './filtered-watch.ts'
 import { chainForPartial } from './partial-objects.ts'
 import { decodeWatch } from './decode-objects.ts'
-import { provenIdentity } from '../../http/exchange/proven.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
 import { selectorsOf } from '../answers/keys.ts'
 import type { ObjectStore } from '../store/store.ts'

@@ -1,23 +1,22 @@
 import type { OpenList } from '../../base/open-list.ts'
 import { onAbort } from '../../base/abort.ts'
 import { elapsed, now } from '../../base/clock.ts'
-import type {
-  BodyReply,
-  Exchange,
-  Handler,
-  Incoming,
-  WireReply,
+import {
+  isProven,
+  type BodyReply,
+  type Exchange,
+  type Handler,
+  type Incoming,
+  type WireReply,
 } from '../../http/exchange/exchange.ts'
 import type { Explanation } from '../../http/exchange/explanation.ts'
-import { isProven } from '../../http/exchange/proven.ts'
 import { accountOf, nodeIdentity } from '../../api/request/identity.ts'
-import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { HubMetrics, Traffic, TrafficLabels } from '../../metrics/metrics.ts'
 import { componentOf } from '../../api/request/component.ts'
 import { isLongRunning, isWatch, type RequestInfo } from '../../api/request/request-info.ts'
 import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Tracer } from '../../tracing/span.ts'
-import type { Traffic, TrafficLabels } from '../../metrics/traffic.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { OpenRequest } from './open-requests.ts'
 import { recordingSpans } from './request-span.ts'

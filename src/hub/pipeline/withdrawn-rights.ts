@@ -8,9 +8,8 @@ import {
   namedBySelector,
   type ResourceRequest,
 } from '../../api/request/request-info.ts'
-import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
+import { isProven, type BytesReply, type Exchange } from '../../http/exchange/exchange.ts'
 import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
-import { isProven } from '../../http/exchange/proven.ts'
 import { documentKeys } from '../answers/keys.ts'
 import { reviewResources } from '../answers/recorded-reviews.ts'
 import type { ObjectStore, Withdrawal } from '../store/store.ts'

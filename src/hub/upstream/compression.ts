@@ -1,4 +1,4 @@
-import { withGzipOnly, acceptsGzip } from '../../http/exchange/accept-encoding.ts'
+import { withGzipOnly, acceptsGzip } from '../../http/exchange/headers.ts'
 import { Chunks, sourceOf } from '../../http/exchange/chunks.ts'
 import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
 import { isGzip, unpacked, unpackedHeaders, type OnUnpacked } from '../../http/exchange/unpacked.ts'

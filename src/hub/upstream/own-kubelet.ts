@@ -17,7 +17,7 @@ import { undici } from '../../http/client/undici.ts'
 import type { BytesReply, Exchange, Peer, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import type { Kubelet } from '../answers/at-kubelet.ts'
-import { outgoingHeaders } from './outgoing-headers.ts'
+import { outgoingHeaders } from './forward.ts'
 import { upgraderTo, type UpgradeTarget } from './upgrade.ts'
 import { rawStrings, UpstreamBody } from './upstream-body.ts'
 

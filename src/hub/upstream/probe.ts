@@ -1,5 +1,5 @@
 import type { Connections } from '../../http/client/connections.ts'
-import { UnusableAnswer } from '../../http/exchange/unusable-answer.ts'
+import { UnusableAnswer } from '../../http/exchange/exchange.ts'
 
 /**
  * Resolves where the upstream reports that it is ready. Rejects with `NotReady` where an API server

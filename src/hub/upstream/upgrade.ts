@@ -14,9 +14,7 @@ import { closingHead } from '../../http/exchange/closing-head.ts'
 import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
-import { attemptSpan, endAttempt } from './attempt-span.ts'
-import { Unreachable } from './forward.ts'
-import { outgoingHeaders } from './outgoing-headers.ts'
+import { attemptSpan, endAttempt, Unreachable, outgoingHeaders } from './forward.ts'
 import type { Upstream } from './upstream.ts'
 
 /**

@@ -3,8 +3,11 @@ import { after, elapsed, jitter, sleep, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
 import { versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
-import type { Credential, WatchReply } from '../../../http/exchange/exchange.ts'
-import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
+import {
+  UnusableAnswer,
+  type Credential,
+  type WatchReply,
+} from '../../../http/exchange/exchange.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
@@ -18,7 +21,7 @@ import {
 import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders, expiredWatch } from '../../answers/replies.ts'
 import { storedList } from '../../answers/covering-collection.ts'
-import { type CollectionKey, type ObjectStore, type StoredList } from '../../store/store.ts'
+import type { CollectionKey, ObjectStore, StoredList } from '../../store/store.ts'
 import {
   CacheWatcher,
   type Backfill,

@@ -3,12 +3,13 @@ import { jitter } from '../../../base/clock.ts'
 import { lruCache } from '../../../base/lru-cache.ts'
 import { everything } from '../../../api/codec/selection.ts'
 import { because } from '../../../http/exchange/explanation.ts'
-import type {
-  Credential,
-  Exchange,
-  Handler,
-  Reply,
-  WatchReply,
+import {
+  UnusableAnswer,
+  type Credential,
+  type Exchange,
+  type Handler,
+  type Reply,
+  type WatchReply,
 } from '../../../http/exchange/exchange.ts'
 import {
   isNewer,
@@ -16,7 +17,6 @@ import {
   type ResourceVersion,
 } from '../../../api/kube/resource-version.ts'
 import { requestCredentialsOf } from '../../../http/exchange/own-request.ts'
-import { UnusableAnswer } from '../../../http/exchange/unusable-answer.ts'
 import { StatusError } from '../../../api/kube/status.ts'
 import { RequestRefused } from '../../../api/reflector/reflector.ts'
 import type { Representation } from '../../../api/request/representation.ts'

@@ -40,12 +40,11 @@ import type { ReportFault } from './faults.ts'
 import { markOf, type Held } from './held.ts'
 import type { DiskWork, LogWriter } from './log-writer.ts'
 import { knownObject } from './object-states.ts'
-import { isRecent } from './recent.ts'
+import { isRecent, mayFollow, newestVersionIn } from './versions.ts'
 import { StagedReplacement, type StagedBytes } from './replacement.ts'
 import type { Collection, Scope } from './scope.ts'
 import type { State } from './state.ts'
 import type { Upkeep } from './upkeep.ts'
-import { mayFollow, newestVersionIn } from './versions.ts'
 import type { Composed, WritePath, Written } from './write-path.ts'
 
 /** A stored collection, measured. */

@@ -7,7 +7,7 @@ import { nameKey, partOf, textInScope, type CollectionAddress } from './address.
 import type { Bodies } from './bodies.ts'
 import type { Body } from './body.ts'
 import { markOf } from './held.ts'
-import { isRecent } from './recent.ts'
+import { isRecent } from './versions.ts'
 import type { ObjectMark } from './record.ts'
 import { entryBytes, type Collection } from './scope.ts'
 import type { State } from './state.ts'

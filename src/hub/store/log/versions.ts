@@ -1,5 +1,6 @@
 import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import { compareVersions, isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
+import { now } from '../../../base/clock.ts'
 
 /**
  * Whether a state at version `next` may replace one at `stored`: not if both are decimal and `next`
@@ -39,3 +40,13 @@ export function newestVersionIn(events: readonly WatchEvent[]): string {
   }
   return version
 }
+
+/** Unchanged objects are confirmed on the disk no more often: each time is a write. */
+const confirmEveryMs = 600_000
+
+/**
+ * Whether a confirmation is recent enough not to be written again. After a clock was set back it is
+ * written.
+ */
+export const isRecent = (confirmedAt: number): boolean =>
+  Math.abs(now() - confirmedAt) < confirmEveryMs
