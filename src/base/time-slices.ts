@@ -7,8 +7,7 @@ import { elapsed, turn } from './clock.ts'
 export const sliceMs = 1
 
 /**
- * Divides long work into slices of a millisecond, between which the event loop runs other
- * work.
+ * Divides long work into slices of a millisecond, between which the event loop runs other work.
  */
 export class TimeSlices {
   #began = elapsed()

@@ -94,8 +94,8 @@ export const referenceSources: readonly Path[] = [specPath, claimsPath, extended
 
 /**
  * All objects that a pod refers to by name, each once, without the claims' volumes and their
- * references. Decodes the whole spec at
- * once: reads by path would scan all of it for each variable. Throws a `MalformedBody`.
+ * references. Decodes the whole spec at once: reads by path would scan all of it for each
+ * variable. Throws a `MalformedBody`.
  */
 export function referencesOf(pod: Cursor): PodReferences {
   const spec = decoded(pod, specPath)

@@ -156,11 +156,9 @@ export class MemoryBudget {
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     (exchange) =>
       next(exchange).then((reply) => {
-        const holder =
-          reply.kind === 'bytes'
-            ? this.#holders.findLast(({ id }) => id === exchange.id)
-            : undefined
-        if (reply.kind !== 'bytes' || !holder) return reply
+        if (reply.kind !== 'bytes') return reply
+        const holder = this.#holders.findLast(({ id }) => id === exchange.id)
+        if (!holder) return reply
         return { ...reply, source: metered(reply.source, (bytes) => this.#add(holder, -bytes)) }
       })
 }
