@@ -27,13 +27,6 @@ export const programFolder = '/opt/nodehub'
 /** Settings of the packaged unit; an upgrade keeps what the operator has written there. */
 export const configFile = '/etc/nodehub/config.yaml'
 
-/** Where shells look for completions; Debian's zsh in a folder of its own. */
-const completionFiles = {
-  bash: ['/usr/share/bash-completion/completions/nodehub'],
-  zsh: ['/usr/share/zsh/site-functions/_nodehub', '/usr/share/zsh/vendor-completions/_nodehub'],
-  fish: ['/usr/share/fish/vendor_completions.d/nodehub.fish'],
-}
-
 export interface PayloadSource {
   /** A checkout with `dist` built, and the packages of package-lock.json installed. */
   readonly project: string
@@ -70,11 +63,6 @@ export function stagePayload(root: string, { project, node }: PayloadSource): Pa
     content: `${copyright}${readFileSync(join(project, 'LICENSE'), 'utf8')}`,
     mode: 0o644,
   })
-  for (const [shell, paths] of Object.entries(completionFiles)) {
-    const main = join(program, 'dist', 'src', 'main.js')
-    const content = execFileSync(process.execPath, [main, 'completion', shell])
-    for (const path of paths) files.set(path, { content, mode: 0o644 })
-  }
   files.set(manPageFile, { content: manPage, mode: 0o644 })
   write(join(root, configSchemaFile), JSON.stringify(configSchema(), undefined, 2), 0o644)
   const pages = ['CHANGELOG.md', 'docs/*.md', 'docs/status-page/*.webp']

@@ -9,7 +9,7 @@ export interface Terminal {
   err(text: string): void
 }
 
-/** A command, or a subcommand: its help, its part of the manual and of completion are of this. */
+/** A command, or a subcommand: its help, and its part of the manual, are of this. */
 export interface Command {
   /** What is typed, without the name of the program, a line for each form. */
   readonly usage: string
@@ -22,10 +22,6 @@ export interface Command {
   readonly afterFlags?: string
   /** Names that `load` takes as well. */
   readonly subcommands?: readonly string[]
-  /** One of these words has to follow. */
-  readonly words?: readonly string[]
-  /** File names may follow. */
-  readonly files?: true
   run(argv: readonly string[], terminal: Terminal): Promise<ExitCode>
 }
 

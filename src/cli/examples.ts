@@ -60,11 +60,6 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['with another', 'cluster give-back --kubeconfig=admin.conf --context=edge'],
     ['from another namespace', 'cluster give-back --kubeconfig=admin.conf --namespace=edge-system'],
   ],
-  completion: [
-    ['bash', 'completion bash'],
-    ['zsh', 'completion zsh'],
-    ['fish', 'completion fish'],
-  ],
   inspect: [
     ['whether all is well', 'inspect status'],
     ['whether the node would come back without a link', 'inspect boot'],

@@ -103,7 +103,6 @@ void t.test('every command has help that names its flags', async (t) => {
     'manifests',
     'cluster',
     'kubectl',
-    'completion',
     'demo',
     'version',
   ])
@@ -157,7 +156,7 @@ void t.test('former names of flags are accepted, and shown nowhere', async (t) =
 })
 
 void t.test('every help ends with three examples, of flags that it names', async (t) => {
-  const names = Object.keys(examples).filter((name) => !['version', 'completion'].includes(name))
+  const names = Object.keys(examples).filter((name) => name !== 'version')
   for (const name of [...names, 'inspect cache']) {
     const { out } = await nodehub(`${name} --help`)
     const [text = '', shown = ''] = out.split('\nExamples:\n')

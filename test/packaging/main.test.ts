@@ -89,13 +89,6 @@ async function runsIn(t: Test, root: string): Promise<void> {
   const unit = readFileSync(join(root, 'usr/lib/systemd/system/nodehub.service'), 'utf8')
   t.match(unit, 'ExecStart=/opt/nodehub/bin/node ')
   t.match(unit, ' start --config=/etc/nodehub/config.yaml\n')
-  const completion = readFileSync(
-    join(root, 'usr/share/bash-completion/completions/nodehub'),
-    'utf8',
-  )
-  t.match(completion, '\ncomplete -F _nodehub nodehub\n')
-  for (const path of ['zsh/vendor-completions/_nodehub', 'fish/vendor_completions.d/nodehub.fish'])
-    t.ok(existsSync(join(root, 'usr/share', path)), path)
   t.match(readFileSync(join(root, manPageFile), 'utf8'), '.SS cluster check\n')
   t.match(readFileSync(join(root, configSchemaFile), 'utf8'), '"server-addr"')
   for (const page of ['CHANGELOG.md', 'docs/offline-node.md', 'docs/status-page/offline.webp'])
