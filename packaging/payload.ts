@@ -54,8 +54,6 @@ export function stagePayload(root: string, { project, node }: PayloadSource): Pa
   const files = new Map<string, { readonly content: string | Buffer; readonly mode: number }>()
   const own = (name: string): Buffer => readFileSync(join(import.meta.dirname, name))
   files.set('/usr/bin/nodehub', { content: own('nodehub.sh'), mode: 0o755 })
-  const plugin = '#!/bin/sh\nexec /usr/bin/nodehub kubectl "$@"\n'
-  files.set('/usr/bin/kubectl-nodehub', { content: plugin, mode: 0o755 })
   files.set(configFile, { content: own('config.yaml'), mode: 0o600 })
   for (const [name, content] of Object.entries(packagedUnits()))
     files.set(`/usr/lib/systemd/system/${name}`, { content, mode: 0o644 })

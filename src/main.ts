@@ -5,11 +5,8 @@
 // on.
 process.on('SIGUSR1', () => undefined)
 
-const { basename } = await import('node:path')
 const { runCli } = await import('./cli/cli.ts')
-// kubectl runs a program of this name for `kubectl nodehub`.
-const plugin = basename(process.argv[1] ?? '') === 'kubectl-nodehub' ? ['kubectl'] : []
-const code = await runCli([...plugin, ...process.argv.slice(2)], {
+const code = await runCli(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
 })

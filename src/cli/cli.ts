@@ -45,10 +45,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: 'run admission and the controller of NodePools, once per cluster',
     load: async (argv) => (await import('./cluster-command.ts')).clusterOf(argv),
   },
-  kubectl: {
-    summary: 'report on the hubs of all nodes, also as kubectl nodehub',
-    load: async (argv) => (await import('./kubectl/kubectl-command.ts')).kubectlOf(argv),
-  },
   demo: {
     summary: 'try a hub on a laptop, without a cluster',
     load: async () => (await import('./demo-command.ts')).demo,

@@ -37,7 +37,6 @@ export interface CommandEntry {
 
 /** What is typed for a command, with its subcommand if any. */
 export function programName(command: string): string {
-  if (/^kubectl(?: |$)/.test(command)) return command.replace('kubectl', 'kubectl nodehub')
   return command === '' ? 'nodehub' : `nodehub ${command}`
 }
 

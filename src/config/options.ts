@@ -265,7 +265,7 @@ export const options = {
     type: is.boolean,
     group: 'Node',
     live: true,
-    help: 'Write to the Node, for kubectl nodehub fleet: the condition OfflineReady (would it and its pods come back now without a link?) and the annotation nodehub.io/report.',
+    help: 'Write to the Node: the condition OfflineReady (would it and its pods come back now without a link?) and the annotation nodehub.io/report.',
     aliases: ['hub-report'],
     default: false,
   }),

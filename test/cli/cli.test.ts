@@ -102,14 +102,13 @@ void t.test('every command has help that names its flags', async (t) => {
     'lint',
     'manifests',
     'cluster',
-    'kubectl',
     'demo',
     'version',
   ])
   for (const command of commands) {
     const { code, out, err } = await nodehub(`${command} --help`)
     t.match({ code, err }, { code: 0, err: '' }, command)
-    t.match(out, `Usage: ${command === 'kubectl' ? 'kubectl nodehub' : `nodehub ${command}`}`)
+    t.match(out, `Usage: nodehub ${command}`)
     t.ok(
       out.split('\n').every((line) => line.length <= 100),
       `${command}: lines fit a terminal`,
@@ -160,7 +159,7 @@ void t.test('every help ends with three examples, of flags that it names', async
   for (const name of [...names, 'inspect cache']) {
     const { out } = await nodehub(`${name} --help`)
     const [text = '', shown = ''] = out.split('\nExamples:\n')
-    const typed = shown.match(/^ {2}(?:kubectl )?nodehub /gm) ?? []
+    const typed = shown.match(/^ {2}nodehub /gm) ?? []
     t.equal(typed.length, 3, name)
     const named = ['demo', 'check-config'].includes(name)
       ? (await nodehub('start --help')).out
