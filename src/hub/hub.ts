@@ -201,7 +201,7 @@ export async function startHub(
     identity,
     boot,
     cachers: allCachers,
-    overlays: path.dispatch.local.overlays,
+    writes: path.dispatch.local.writes,
     answers,
     counts,
     requests,

@@ -40,8 +40,7 @@ import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { mostSchemas } from '../../src/hub/boot/on-site-documents.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
-import * as events from '../../src/hub/answers/node-events.ts'
-import * as overlays from '../../src/hub/answers/status-overlays.ts'
+import * as writes from '../../src/hub/answers/node-writes.ts'
 import {
   mostReviews,
   reviewTimeoutMs as accountMs,
@@ -153,14 +152,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       counted(mostReviews),
     ],
     'Time between two lists of an unstored collection': [time(listedMs / 2), time(listedMs)],
-    'Status written offline': [
-      `${counted(overlays.maxOverlays)} objects`,
-      bytes(overlays.maxBytes),
-    ],
-    "Events shown to root's kubectl offline": [
-      counted(events.maxEvents),
-      bytes(events.maxBytes),
-      time(events.eventLifetimeMs),
+    "Events and statuses shown to root's kubectl offline": [
+      counted(writes.maxWrites),
+      bytes(writes.maxBytes),
+      time(writes.eventLifetimeMs),
     ],
     'Answer that its client does not read': [
       bytes(limits.answerBytes),

@@ -1,7 +1,6 @@
 import { OpenList } from '../../src/base/open-list.ts'
 import { RecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
-import { NodeEvents } from '../../src/hub/answers/node-events.ts'
-import { StatusOverlays } from '../../src/hub/answers/status-overlays.ts'
+import { NodeWrites } from '../../src/hub/answers/node-writes.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -154,10 +153,8 @@ export async function startHubParts(
     local: {
       store,
       nodeName,
-      overlays: new StatusOverlays(),
-      events: new NodeEvents(() => Date.now()),
+      writes: new NodeWrites(() => Date.now()),
       watch: (exchange, info) => cachers.offline(exchange, info),
-      recovered: () => (cloud.online === true ? AbortSignal.abort() : cloud.onlineChanged),
       reachOf: async () => 'own',
       review: (exchange, info, review) => reviews.last(exchange, info, review),
       kubelet: noKubelet,

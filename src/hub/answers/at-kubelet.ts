@@ -35,8 +35,8 @@ export async function relayedToKubelet(
   const reach = await parts.reachOf(exchange)
   if (reach === 'own') return undefined
   if (reach === 'node') throw new StatusError(forbidden(needsCertificate))
-  const { store, overlays, nodeName, kubelet } = parts
-  const source = { store, overlays, reach: 'everyone' } as const
+  const { store, writes, nodeName, kubelet } = parts
+  const source = { store, writes, reach: 'everyone' } as const
   const record = newestRecord({ gvr, namespace, name }, source)
   const pod = typeof record === 'object' ? jsonOf(record, source)?.json : undefined
   if (pod === undefined || textAt(pod, 'spec', 'nodeName') !== nodeName) {

@@ -1,5 +1,4 @@
 import { isSelectable, selectableKind } from '../../api/kube/selectable-fields.ts'
-import { objectKind } from '../../api/codec/list.ts'
 import { tableOfRow } from '../../api/codec/object.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
@@ -15,10 +14,9 @@ import {
   refuseNewerGet,
   refuseOtherListVersion,
 } from './requested-version.ts'
-import { documentKeys, memberKey, namedObject, objectKey } from './keys.ts'
+import { documentKeys, memberKey, objectKey } from './keys.ts'
 import { withAge, withStaleness } from './staleness.ts'
 import type { ObjectStore, StoredCollection, StoredObject } from '../store/store.ts'
-import type { OverlayKey, StatusOverlays } from './status-overlays.ts'
 import { coveringCollection, newestCoveringVersion, storedList } from './covering-collection.ts'
 
 /**
@@ -121,36 +119,27 @@ function columnsOf(lists: readonly StoredCollection[], store: ObjectStore): stri
   return undefined
 }
 
-/** Answers a get, with the status that the caller has written offline. */
+/** Answers a get. */
 export function localObject(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
-  overlays: StatusOverlays,
 ): ObjectReply {
   const { representation, stored } = storedObject(exchange, info, store)
   refuseNewerGet(info, stored.confirmedVersion)
-  const object = overlays.show(overlayKey(exchange, info), representation, stored)
-  const reply = objectReply(representation, { ...stored, object })
+  const reply = objectReply(representation, stored)
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 
-/** The key of the overlay of a request's object for its sender. */
-export const overlayKey = ({ identity }: Exchange, info: ResourceRequest): OverlayKey => ({
-  identity,
-  ...namedObject(info),
-})
-
 /**
- * Answers a list at the newest stored version, in one page whatever the limit, with the statuses
- * that the caller has written offline. Throws 504 for a newer version, 410 for exactly another one
- * or a further page, and an API server's error for invalid options, whatever is stored.
+ * Answers a list at the newest stored version, in one page whatever the limit. Throws 504 for a
+ * newer version, 410 for exactly another one or a further page, and an API server's error for
+ * invalid options, whatever is stored.
  */
 export function localList(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
-  overlays: StatusOverlays,
 ): ListReply {
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
@@ -161,11 +150,7 @@ export function localList(
   refuseOtherListVersion(options, resourceVersion)
   const stored = storedList(collection, store)
   if (!stored) throw unansweredCollection(info)
-  const of = { identity: exchange.identity, gvr: info.gvr }
-  const reply = listReply(
-    representation,
-    overlays.showAll(of, representation, objectKind(stored.gvk), stored),
-  )
+  const reply = listReply(representation, stored)
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }
 

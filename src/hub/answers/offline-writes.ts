@@ -1,6 +1,6 @@
 import { now } from '../../base/clock.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { jsonOfObject, withMembers } from '../../api/codec/members.ts'
+import { jsonOfObject, withMembers, type MemberChange } from '../../api/codec/members.ts'
 import { PathError } from '../../api/codec/element.ts'
 import { objectBody } from '../../api/codec/object.ts'
 import { ProtobufError } from '../../api/codec/protobuf/message/error.ts'
@@ -8,7 +8,7 @@ import { reviewIn, type Review } from '../../api/codec/review.ts'
 import { tokenIn, tokenSpec } from '../../api/codec/token-request.ts'
 import type { BodyReply, Exchange, Reply } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
-import { mediaType } from '../../api/kube/media-type.ts'
+import { mediaType, type Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import {
   alreadyExists,
@@ -20,18 +20,15 @@ import {
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { isReview, isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
-import type { ObjectStore } from '../store/store.ts'
+import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
 import { objectKey, tokenKey } from './keys.ts'
-import type { NodeEvents } from './node-events.ts'
+import type { NodeWrites } from './node-writes.ts'
 import { answerHeaders, objectReply } from './replies.ts'
 import { withStaleness } from './staleness.ts'
-import { needsTheCloud, neverCached, overlayKey, storedObject } from './offline-reads.ts'
+import { needsTheCloud, neverCached, storedObject } from './offline-reads.ts'
 import type { ReviewAnswer } from './recorded-reviews.ts'
 import { requestBody, requestObject, type RequestObject } from './request-object.ts'
-import type { StatusOverlays } from './status-overlays.ts'
 import { readPatch, statusChanges } from './status-patch.ts'
-
-type MemberChanges = Parameters<typeof withMembers>[3]
 
 /** Answers a write offline. There is no replay yet. */
 type Answer = (
@@ -43,10 +40,7 @@ type Answer = (
 export interface OfflineWriteParts {
   readonly store: ObjectStore
   readonly nodeName: string
-  readonly overlays: StatusOverlays
-  readonly events: NodeEvents
-  /** Aborts when an upstream that can take the request is healthy again. */
-  readonly recovered: (exchange: Exchange) => AbortSignal
+  readonly writes: NodeWrites
   /** Answers a review; `undefined`: the answer is not known. */
   readonly review: (
     exchange: Exchange,
@@ -144,14 +138,14 @@ const otherNamespace =
 async function acceptedEvent(
   exchange: Exchange,
   { gvr, namespace, query }: ResourceRequest,
-  { events }: OfflineWriteParts,
+  { writes }: OfflineWriteParts,
 ): Promise<Reply> {
   const event = await requestObject(exchange)
   if (event.object.namespace !== '' && event.object.namespace !== namespace) {
     throw new StatusError(badRequest(otherNamespace))
   }
   const reply = echoed(exchange, event, 201)
-  if (!query.has('dryRun')) events.keep(gvr, event.encoding, event)
+  if (!query.has('dryRun')) writes.keep(gvr, event.encoding, event)
   return reply
 }
 
@@ -160,39 +154,26 @@ function unknownEvent(info: ResourceRequest): never {
 }
 
 /**
- * Applies the patch to the stored object and keeps the result as an overlay for its writer; the
- * resource version stays as stored. Nothing is persisted: a kubelet repeats the statuses of its
- * node and pods until the API server has them.
+ * Answers with the stored object as patched, at its stored version. What the node reads stays as
+ * the cloud gave it, in gets, lists and watches alike, so that each patch applies to what its
+ * writer has read; a kubelet repeats the statuses of its node and pods until the API server has
+ * them.
  */
 async function patchedStatus(
   exchange: Exchange,
   info: ResourceRequest,
-  { store, overlays, recovered }: OfflineWriteParts,
+  { store, writes }: OfflineWriteParts,
 ): Promise<Reply> {
   const patch = readPatch(exchange.headers.get('content-type'), await requestBody(exchange))
   const { representation, stored } = storedObject(exchange, info, store)
   if (representation.projection !== 'object') throw neverCached()
   const { encoding } = representation
-  const { gvk } = stored
-  const of = overlayKey(exchange, info)
-  const shown = overlays.lastShown(of, encoding, stored)
-  const object = jsonOfObject(encoding, gvk, shown)
-  const changes = statusChanges({ gvr: info.gvr, gvk, object }, patch)
-  const answered = (patched: ApiObject): Reply => {
-    const reply = objectReply(representation, { gvk, object: patched })
-    return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
-  }
-  try {
-    const back = recovered(exchange)
-    if (back.aborted || info.query.has('dryRun')) {
-      return answered(withMembers(encoding, gvk, shown, changes))
-    }
-    overlays.clearOn(back)
-    return answered(overlays.set(of, encoding, stored, changes))
-  } catch (cause) {
-    if (!(cause instanceof ProtobufError)) throw cause
-    throw new StatusError(badRequest('the patch does not fit the object'), { cause })
-  }
+  const { gvk, confirmedAt } = stored
+  const target = { gvr: info.gvr, gvk, object: jsonOfObject(encoding, gvk, stored.object) }
+  const object = withStatus({ encoding, ...stored }, statusChanges(target, patch), 'the patch')
+  if (!info.query.has('dryRun')) writes.keepPatched(info.gvr, encoding, { gvk, object })
+  const reply = objectReply(representation, { gvk, object })
+  return { ...reply, headers: withStaleness(reply.headers, exchange, confirmedAt) }
 }
 
 /** Answers with the object that was sent; its resource version stays the one it was sent with. */
@@ -281,7 +262,7 @@ async function answeredReview(
     path: ['status', member] as const,
     value: answer.status[member],
   }))
-  const object = withStatus(sent, changes)
+  const object = withStatus(sent, changes, 'the status of the review')
   const reply = echoed(
     exchange,
     { ...sent, body: objectBody(encoding, 'object', gvk, object) },
@@ -290,12 +271,16 @@ async function answeredReview(
   return { ...reply, headers: withStaleness(reply.headers, exchange, answer.confirmedAt) }
 }
 
-function withStatus({ encoding, gvk, object }: RequestObject, changes: MemberChanges): ApiObject {
+function withStatus(
+  { encoding, gvk, object }: ObjectOfKind & { readonly encoding: Encoding },
+  changes: readonly MemberChange[],
+  what: string,
+): ApiObject {
   try {
     return withMembers(encoding, gvk, object, changes)
   } catch (cause) {
     if (!(cause instanceof ProtobufError) && !(cause instanceof PathError)) throw cause
-    throw new StatusError(badRequest('the object provided is no review'), { cause })
+    throw new StatusError(badRequest(`${what} does not fit the object`), { cause })
   }
 }
 

@@ -8,12 +8,7 @@ import {
 import { impersonates } from '../../http/exchange/headers.ts'
 import { StatusError, unauthorized } from '../../api/kube/status.ts'
 import { areUnderstood } from '../../api/request/list-options.ts'
-import {
-  isReview,
-  isTokenRequest,
-  beginsWithState,
-  type ResourceRequest,
-} from '../../api/request/request-info.ts'
+import { isReview, isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
 import {
   localDocument,
   localList,
@@ -63,19 +58,11 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
   if (exchange.method === 'HEAD') throw neverCached()
   switch (info.verb) {
     case 'get':
-      return readOnSite(exchange, info, parts, (preferred) =>
-        localObject(preferred, info, store, parts.overlays),
-      )
+      return readOnSite(exchange, info, parts, (preferred) => localObject(preferred, info, store))
     case 'list':
-      return readOnSite(exchange, info, parts, (preferred) =>
-        localList(preferred, info, store, parts.overlays),
-      )
+      return readOnSite(exchange, info, parts, (preferred) => localList(preferred, info, store))
     case 'watch': {
       if (info.name !== undefined) throw neverCached()
-      // These it shows without overlays.
-      if (beginsWithState(info)) {
-        parts.overlays.resetShown({ identity: exchange.identity, gvr: info.gvr })
-      }
       const reply = parts.watch(exchange, info)
       if (!reply) throw unansweredCollection(info)
       return reply

@@ -12,7 +12,6 @@ import { isNewer } from '../../api/kube/resource-version.ts'
 import { columnsOfBuiltin, type Column } from '../../api/kube/tables/columns.ts'
 import { customColumns, defaultColumns } from '../../api/kube/tables/custom.ts'
 import { columnDefinitions, partialMetadata, rowOf } from '../../api/kube/tables/table.ts'
-import { nodeIdentity } from '../../api/request/identity.ts'
 import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
 import { tableOptionsOf, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
@@ -28,7 +27,7 @@ import {
   type NewestRecord,
   type RecordSource,
 } from './newest-records.ts'
-import type { NodeEvent, NodeEvents } from './node-events.ts'
+import type { NodeEvent, NodeWrites } from './node-writes.ts'
 import { listReply, objectReply } from './replies.ts'
 import {
   refuseInvalidVersion,
@@ -36,7 +35,6 @@ import {
   refuseOtherListVersion,
 } from './requested-version.ts'
 import { isForPerson, withWarning } from './staleness.ts'
-import type { StatusOverlays } from './status-overlays.ts'
 
 /**
  * Whose records a caller is shown offline: only its own; those of the node as well, whatever
@@ -46,17 +44,13 @@ export type Reach = 'own' | 'node' | 'everyone'
 
 export interface OnSiteParts {
   readonly store: ObjectStore
-  readonly overlays: StatusOverlays
-  readonly events: NodeEvents
+  readonly writes: NodeWrites
   /** `own` while an API server can be reached. */
   readonly reachOf: (exchange: Exchange) => Promise<Reach>
 }
 
 /** The records that a caller is shown. */
-type Shown = RecordSource & Pick<OnSiteParts, 'overlays'>
-
-/** The same, with the events that the node has written. */
-type ShownOnSite = Shown & Pick<OnSiteParts, 'events'>
+type Shown = RecordSource & Pick<OnSiteParts, 'writes'>
 
 /**
  * Answers a read of a person who is root at the node and cannot reach the cloud, from all copies of
@@ -67,13 +61,13 @@ type ShownOnSite = Shown & Pick<OnSiteParts, 'events'>
 export async function readOnSite<R extends ListReply | ObjectReply>(
   exchange: Exchange,
   info: ResourceRequest,
-  { store, overlays, events, reachOf }: OnSiteParts,
+  { store, writes, reachOf }: OnSiteParts,
   exact: (exchange: Exchange) => R,
 ): Promise<ListReply | ObjectReply> {
   const reach = isForPerson(exchange) ? await reachOf(exchange) : 'own'
   const representation = exchange.representations.find(isMade)
   if (reach === 'own' || !representation) return exact(exchange)
-  const parts = { store, overlays, events, reach }
+  const parts = { store, writes, reach }
   const reply =
     info.verb === 'get'
       ? objectOnSite(representation, info, parts)
@@ -96,12 +90,12 @@ const isShown = (
 function objectOnSite(
   representation: Representation,
   info: ResourceRequest,
-  parts: ShownOnSite,
+  parts: Shown,
 ): ObjectReply | 'absent' | undefined {
   const { gvr, namespace = '', name = '' } = info
   const record = newestRecord({ gvr, namespace, name }, parts)
   const recorded = typeof record === 'object' ? record : undefined
-  const event = parts.events.get(gvr, namespace, name)
+  const event = parts.writes.get(gvr, namespace, name)
   const isEvent = event !== undefined && isShown(event, recorded)
   const object = isEvent ? shownObject('json', event) : recorded && jsonOf(recorded, parts)
   if (!object) return record === 'absent' ? record : undefined
@@ -122,7 +116,7 @@ interface Entry {
 async function listOnSite(
   representation: Representation,
   info: ResourceRequest,
-  parts: ShownOnSite,
+  parts: Shown,
   exchange: Exchange,
 ): Promise<ListReply | undefined> {
   const { gvr, namespace } = info
@@ -142,7 +136,7 @@ async function listOnSite(
     shown && form.item(shown)
   for (const each of records)
     entries.set(namespacedName(each.key), { ...each, item: () => itemOf(jsonOf(each, parts)) })
-  const events = parts.events.select(query)
+  const events = parts.writes.select(query)
   for (const each of events) {
     const { object, sentAt: confirmedAt } = each
     const name = namespacedName(object)
@@ -203,15 +197,12 @@ function withOrigin(
   return withWarning(headers, oldest, `; as components of this node have read it${more}${here}`)
 }
 
-/** A record in JSON, with the status that its component has written offline. */
+/** A record in JSON, with the status that the node has written offline. */
 export function jsonOf({ key, encoding }: NewestRecord, parts: Shown): ShownObject | undefined {
   const stored = parts.store.get(key)
   if (typeof stored !== 'object') return undefined
-  const { gvk } = stored
-  const { gvr, namespace, name, partition } = key
-  // Of what is kept once for all callers the kubelet's status is shown.
-  const of = { identity: partition.identity || nodeIdentity, gvr, namespace, name }
-  return shownObject(encoding, { gvk, object: parts.overlays.peek(of, encoding, stored) })
+  const patched = parts.writes.patched(key.gvr, stored.object)
+  return patched ? shownObject('json', patched) : shownObject(encoding, stored)
 }
 
 function shownObject(encoding: Encoding, { gvk, object }: ObjectOfKind): ShownObject {

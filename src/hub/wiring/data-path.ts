@@ -15,8 +15,7 @@ import type { TokenVerdicts } from '../identity/token-verdicts.ts'
 import type { SocketOwners } from '../identity/socket-owner.ts'
 import { WithdrawnRights } from '../pipeline/withdrawn-rights.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
-import { NodeEvents } from '../answers/node-events.ts'
-import { StatusOverlays } from '../answers/status-overlays.ts'
+import { NodeWrites } from '../answers/node-writes.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
 import { pipeline } from '../pipeline/pipeline.ts'
@@ -116,8 +115,8 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       log.error({ err }, 'a withdrawn right is not on the disk: a restart may bring it back'),
   })
   const upgrade = reportingUpgrades(upgrader(cloud, connections))
-  const events = new NodeEvents(() => (cloud.online === false ? cloud.since : now()))
-  const recorder = recorderOf(parts, { reviews, events, onUnpacked })
+  const writes = new NodeWrites(() => (cloud.online === false ? cloud.since : now()))
+  const recorder = recorderOf(parts, { reviews, writes, onUnpacked })
   const ownUpstream: UpstreamPathParts = {
     forward,
     // Only callers' requests upgrade.
@@ -142,10 +141,8 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     local: {
       store,
       nodeName,
-      overlays: new StatusOverlays(),
-      events,
+      writes,
       watch: (exchange, info) => cachers.offline(exchange, info),
-      recovered: (exchange) => recoveryOf(exchange, cloud),
       reachOf: async (exchange) => (cloud.online === false ? reachAtNode(exchange, owners) : 'own'),
       kubelet,
       review: (exchange, info, review) =>
@@ -164,7 +161,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
 
 interface Recordings {
   readonly reviews: RecordedReviews
-  readonly events: NodeEvents
+  readonly writes: NodeWrites
   readonly onUnpacked: OnUnpacked
 }
 
@@ -180,7 +177,7 @@ const isPoolScopeList = (info: RequestInfo, { poolScopeResources }: LiveConfig):
  */
 function recorderOf(
   { live, store, recorded, filters, metrics, log }: CloudPathParts,
-  { reviews, events, onUnpacked }: Recordings,
+  { reviews, writes, onUnpacked }: Recordings,
 ): Recorder {
   const unrecorded = new UnrecordedPrograms(log)
   return new Recorder(
@@ -206,7 +203,7 @@ function recorderOf(
         metrics.malformed.add()
         log.warn({ err, method, path: info.path }, 'cannot parse an answer')
       },
-      onEvent: (...event) => events.keepSent(...event),
+      onEvent: (...event) => writes.keepSent(...event),
       onUnpacked,
     },
     reviews,
@@ -278,13 +275,4 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     refused: parts.refused,
     tracer: parts.tracer,
   })
-}
-
-/**
- * A watch that the cache answers while the hub is online ends at once, unless the hub's credentials
- * are refused: no change of `online` would end it later.
- */
-function recoveryOf({ credential }: Exchange, cloud: Cloud): AbortSignal {
-  if (cloud.online !== true) return cloud.onlineChanged
-  return (credential === 'node' ? cloud.refusal : undefined) ?? AbortSignal.abort()
 }

@@ -12,7 +12,7 @@ import { obtainedFiles } from '../../config/root-dir.ts'
 import { kubeletCache } from '../boot/kubelet-cache.ts'
 import { KnownPodReferences } from '../boot/pod-references.ts'
 import { bootVerdict, type BootVerdict } from '../boot/verdict.ts'
-import { StatusOverlays } from '../answers/status-overlays.ts'
+import { NodeWrites } from '../answers/node-writes.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
 import { ShownPods } from '../filter/host-network/shown-pods.ts'
 import { unknownInputs } from '../filter/inputs.ts'
@@ -97,7 +97,7 @@ async function content(parts: StoppedParts, name: 'get' | 'pod'): Promise<Object
   const { store, rootDir, hasKey, query } = parts
   const read = contentReports({
     store,
-    overlays: new StatusOverlays(),
+    writes: new NodeWrites(now),
     hostNetwork: { report: () => hostNetwork(parts) },
   })
   if (!hasKey && name === 'get' && /^secrets?$/i.test(query.get('kind') ?? ''))

@@ -2,8 +2,7 @@ import t from 'tap'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
 import { StatusError } from '../../../src/api/kube/status.ts'
 import { answerLocally } from '../../../src/hub/answers/offline.ts'
-import { NodeEvents } from '../../../src/hub/answers/node-events.ts'
-import { StatusOverlays } from '../../../src/hub/answers/status-overlays.ts'
+import { NodeWrites } from '../../../src/hub/answers/node-writes.ts'
 import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { noKubelet } from '../../kit/kubelet-api.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
@@ -19,10 +18,8 @@ const answer = (exchange: Exchange, store = omniscient): Promise<unknown> =>
   answerLocally(exchange, {
     store,
     nodeName: 'edge-1',
-    overlays: new StatusOverlays(),
-    events: new NodeEvents(() => Date.now()),
+    writes: new NodeWrites(() => Date.now()),
     watch: () => undefined,
-    recovered: () => new AbortController().signal,
     reachOf: async () => 'own',
     review: () => undefined,
     kubelet: noKubelet,

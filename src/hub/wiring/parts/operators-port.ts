@@ -13,7 +13,7 @@ import { isRoot } from '../../identity/caller.ts'
 import { mayInspect } from '../../identity/inspectors.ts'
 import type { OpenRequest } from '../../pipeline/open-requests.ts'
 import { refusalLine } from '../../pipeline/trace.ts'
-import type { StatusOverlays } from '../../answers/status-overlays.ts'
+import type { NodeWrites } from '../../answers/node-writes.ts'
 import type { AnswerCounts } from '../answer-counts.ts'
 import type { AnswerLog } from '../answer-log.ts'
 import type { Boot } from '../boot.ts'
@@ -39,7 +39,7 @@ interface Dependencies {
   readonly identity: IdentityParts
   readonly boot: Boot
   readonly cachers: () => readonly Cacher[]
-  readonly overlays: StatusOverlays
+  readonly writes: NodeWrites
   readonly answers: AnswerLog
   readonly counts: AnswerCounts
   readonly requests: RecentRequests
@@ -99,7 +99,7 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
       content: {
         reports: contentReports({
           store,
-          overlays: parts.overlays,
+          writes: parts.writes,
           running: { filters, answers: counts, open },
           hostNetwork,
         }),

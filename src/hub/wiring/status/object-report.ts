@@ -13,7 +13,7 @@ import {
 import { jsonOfObject } from '../../../api/codec/members.ts'
 import { newestRecord } from '../../answers/newest-records.ts'
 import { jsonOf } from '../../answers/on-site-reads.ts'
-import type { StatusOverlays } from '../../answers/status-overlays.ts'
+import type { NodeWrites } from '../../answers/node-writes.ts'
 import type { FilterDecision } from '../../filter/chain.ts'
 import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { representationText } from '../../../api/request/representation.ts'
@@ -59,7 +59,7 @@ export interface ObjectReport {
 
 export interface ObjectReportParts {
   readonly store: LogStore
-  readonly overlays: StatusOverlays
+  readonly writes: NodeWrites
   /** Absent of a stopped hub: its filters are those of its flags, and no component reads. */
   readonly running?: {
     readonly filters: Pick<EnabledFilters, 'decisionsOn' | 'statuses'>
@@ -147,11 +147,11 @@ function reportOf(
   name: string,
   parts: ObjectReportParts,
 ): ObjectReport {
-  const { store, overlays, running } = parts
+  const { store, writes, running } = parts
   const resource = qualifiedResource(gvr)
   const stored = storedStates(gvr, namespace, name, store)
   const head = { resource, namespace, name, stored }
-  const source = { store, overlays, reach: 'everyone' } as const
+  const source = { store, writes, reach: 'everyone' } as const
   const record = newestRecord({ gvr, namespace, name }, source)
   const found = typeof record === 'object' ? jsonOf(record, source) : undefined
   if (!found) return { ...head, shown: [] }

@@ -6,13 +6,17 @@ import { selectionOf } from '../../api/codec/selection.ts'
 import { schemaOf } from '../../api/codec/schema/schema.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import type { ObjectOfKind } from '../store/store.ts'
 import type { RecordQuery } from './newest-records.ts'
 
-/** Some hours of a node whose pods fail: a repetition replaces the event that it repeats. */
-export const maxEvents = 1_000
-export const maxBytes = 4 * 1024 * 1024
+/**
+ * Of events, and as many statuses: some hours of a node whose pods fail, as a repetition replaces
+ * the event that it repeats.
+ */
+export const maxWrites = 1_000
+export const maxBytes = 16 * 1024 * 1024
 
 /** As long as the API server keeps an event by default (kube-apiserver, `--event-ttl`). */
 export const eventLifetimeMs = 60 * 60_000
@@ -29,17 +33,15 @@ export interface NodeEvent extends ObjectOfKind {
 }
 
 /**
- * The latest Events that the node has written, for a person at the node: those that an API server
- * accepted in the last hour of the link, and those written offline. No component is shown one. In
- * memory only.
+ * What the node has written last, for a person at the node: Events that an API server accepted in
+ * the last hour of the link, and Events and statuses that were written offline. No component is
+ * shown any of it: all that a component reads is one state, the cloud's. In memory only.
  */
-export class NodeEvents {
+export class NodeWrites {
   readonly #lastOnline: () => number
-  readonly #events = new LRUCache<string, NodeEvent>({
-    max: maxEvents,
-    maxSize: maxBytes,
-    sizeCalculation: ({ object }) => 1 + object.bytes.byteLength,
-  })
+  readonly #events = latest<NodeEvent>()
+  /** Objects with their last status. */
+  readonly #patched = latest<ObjectOfKind>()
 
   /** `lastOnline`: now or, offline, when the link was cut; in milliseconds since the epoch. */
   constructor(lastOnline: () => number) {
@@ -51,28 +53,32 @@ export class NodeEvents {
    * counts a repetition writes the whole event again. One that cannot be decoded is not kept.
    */
   keep(gvr: GVR, encoding: Encoding, event: ObjectOfKind): void {
-    this.#keep(gvr, encoding, event, {})
+    const kept = inJson(encoding, event)
+    if (kept) this.#events.set(keyOf(gvr, kept.object), kept)
   }
 
   /** The same with an event as an API server has just accepted it. */
   keepSent(gvr: GVR, encoding: Encoding, event: ObjectOfKind): void {
-    this.#keep(gvr, encoding, event, { sentAt: now() })
+    const kept = inJson(encoding, event)
+    if (kept) this.#events.set(keyOf(gvr, kept.object), { ...kept, sentAt: now() })
   }
 
-  #keep(
-    gvr: GVR,
-    encoding: Encoding,
-    { gvk, object }: ObjectOfKind,
-    sent: Pick<NodeEvent, 'sentAt'>,
-  ): void {
-    const bytes = object.name === '' ? undefined : decoded(encoding, { gvk, object })
-    const key = keyOf(gvr, object.namespace, object.name)
-    if (bytes) this.#events.set(key, { gvk, object: { ...object, bytes }, ...sent })
+  /** Keeps an object with the status that was written offline, at the cloud's version. */
+  keepPatched(gvr: GVR, encoding: Encoding, patched: ObjectOfKind): void {
+    const kept = inJson(encoding, patched)
+    if (kept) this.#patched.set(keyOf(gvr, kept.object), kept)
   }
 
   get(gvr: GVR, namespace: string, name: string): NodeEvent | undefined {
-    const event = this.#events.get(keyOf(gvr, namespace, name))
+    const event = this.#events.get(keyOf(gvr, { namespace, name }))
     return event && this.#isCurrent(event) ? event : undefined
+  }
+
+  /** The same object at the same version with its last status, in JSON. */
+  patched(gvr: GVR, { uid, resourceVersion, ...named }: ApiObject): ObjectOfKind | undefined {
+    const kept = this.#patched.get(keyOf(gvr, named))
+    const isOf = kept?.object.uid === uid && kept.object.resourceVersion === resourceVersion
+    return isOf ? kept : undefined
   }
 
   /** The events that a list selects; none where a selector cannot be decided. */
@@ -91,10 +97,18 @@ export class NodeEvents {
   }
 }
 
-function decoded(encoding: Encoding, { gvk, object }: ObjectOfKind): Buffer | undefined {
-  if (encoding === 'protobuf' && !schemaOf(gvk)) return undefined
+const latest = <T extends ObjectOfKind>(): LRUCache<string, T> =>
+  new LRUCache({
+    max: maxWrites,
+    maxSize: maxBytes,
+    sizeCalculation: ({ object }) => 1 + object.bytes.byteLength,
+  })
+
+function inJson(encoding: Encoding, { gvk, object }: ObjectOfKind): ObjectOfKind | undefined {
+  if (object.name === '' || (encoding === 'protobuf' && !schemaOf(gvk))) return undefined
   try {
-    return Buffer.from(goJson(jsonOfObject(encoding, gvk, object)))
+    const bytes = Buffer.from(goJson(jsonOfObject(encoding, gvk, object)))
+    return { gvk, object: { ...object, bytes } }
   } catch {
     return undefined
   }
@@ -102,5 +116,5 @@ function decoded(encoding: Encoding, { gvk, object }: ObjectOfKind): Buffer | un
 
 const prefixOf = ({ group, version, resource }: GVR): string => `${group}/${version}/${resource} `
 
-const keyOf = (gvr: GVR, namespace: string, name: string): string =>
+const keyOf = (gvr: GVR, { namespace, name }: Pick<ApiObject, 'namespace' | 'name'>): string =>
   `${prefixOf(gvr)}${namespace}/${name}`
