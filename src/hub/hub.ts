@@ -12,7 +12,8 @@ import type { Cacher } from './cache/cacher/cacher.ts'
 import type { FilterDefinition } from './filter/filter.ts'
 import { ShownStates } from './filter/shown-states.ts'
 import type { OpenRequest } from './pipeline/open-requests.ts'
-import { PriorityShares } from './pipeline/priority-levels.ts'
+import { Admission } from './pipeline/admission.ts'
+import { memoryLimit } from './wiring/memory.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
 import { AnswerCounts } from './wiring/answer-counts.ts'
 import { AnswerLog } from './wiring/answer-log.ts'
@@ -104,7 +105,11 @@ export async function startHub(
   const answers = parts.use(new AnswerLog(log))
   const [counts, requests] = [new AnswerCounts(), new RecentRequests()]
   const [hour, open] = [new LastHour(), new OpenList<OpenRequest>()]
-  const seats = new PriorityShares(() => live().maxRequestsInFlight)
+  const admission = new Admission(
+    () => live().maxRequestsInFlight,
+    memoryLimit(config),
+    (reason, level) => metrics.requestsRejected.add({ reason, priority_level: level }),
+  )
   const refused = new RefusedReads()
   const tracer = parts.use(await tracerOf(config, metrics, log))
   inOwnFolder('--root-dir', config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
@@ -178,7 +183,7 @@ export async function startHub(
     shown: new ShownStates(),
     stopping: stopping.signal,
     open,
-    seats,
+    admission,
     refused,
     tracer,
     metrics,
@@ -222,7 +227,7 @@ export async function startHub(
   const proxies = parts.use(await openProxies(config, live, { ...cloud, handler, metrics, log }))
   inputs.hubAddress.listening(proxies.secure.port)
   parts.defer(() => stopping.abort())
-  parts.use(measureLoad(hour, { ...cloud, config, live, seats, proxies }))
+  parts.use(measureLoad(hour, { ...cloud, config, live, seats: admission.seats, proxies }))
   parts.use(cloud.onlineChanged.listen(() => hour.sample()))
 
   const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]

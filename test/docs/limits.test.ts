@@ -46,8 +46,7 @@ import {
   reviewTimeoutMs as accountMs,
 } from '../../src/hub/pipeline/confirmed-account.ts'
 import { contentBytes } from '../../src/hub/pipeline/pipeline.ts'
-import { bodyMs } from '../../src/hub/pipeline/in-flight.ts'
-import { alwaysServed, requestsShare } from '../../src/hub/pipeline/memory.ts'
+import { alwaysServed, bodyMs, requestsShare } from '../../src/hub/pipeline/admission.ts'
 import { PriorityShares, type PriorityLevel } from '../../src/hub/pipeline/priority-levels.ts'
 import { watchesShare } from '../../src/hub/pipeline/slow-watches.ts'
 import { upgradeAnswerMs } from '../../src/hub/upstream/upgrade.ts'

@@ -17,7 +17,7 @@ import { SocketOwners } from '../../src/hub/identity/socket-owner.ts'
 import { createMetrics } from '../../src/metrics/metrics.ts'
 import type { EnsureInputs, FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
 import { RefusedReads } from '../../src/hub/boot/refused-reads.ts'
-import { PriorityShares } from '../../src/hub/pipeline/priority-levels.ts'
+import { Admission } from '../../src/hub/pipeline/admission.ts'
 import { pipeline } from '../../src/hub/pipeline/pipeline.ts'
 import { withAuthenticationOutcome } from '../../src/hub/pipeline/authentication-outcome.ts'
 import {
@@ -188,7 +188,11 @@ export async function startHubParts(
       store,
     },
     detectPropagation: () => undefined,
-    seats: new PriorityShares(() => maxRequestsInFlight),
+    admission: new Admission(
+      () => maxRequestsInFlight,
+      1024 ** 3,
+      () => undefined,
+    ),
     memoryLimitBytes: 1024 ** 3,
     dispatch,
     onUnexpected: () => undefined,

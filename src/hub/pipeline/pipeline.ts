@@ -15,10 +15,9 @@ import { withLastResort, type OnUnexpected } from './failures.ts'
 import type { FilterParts } from './resumed-watch.ts'
 import { withFilters } from './filter-answers.ts'
 import { withDeadline } from './deadline.ts'
-import { isShort, withInFlightLimit, type OnShed } from './in-flight.ts'
-import { MemoryBudget } from './memory.ts'
+import { isShort, type Admission } from './admission.ts'
 import { SlowWatches } from './slow-watches.ts'
-import { priorityLevels, type PriorityShares } from './priority-levels.ts'
+import { priorityLevels } from './priority-levels.ts'
 import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
 import type { OpenRequest } from './open-requests.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
@@ -31,8 +30,7 @@ interface PipelineParts {
   readonly metrics: HubMetrics
   readonly filtering: FilterParts
   readonly detectPropagation: DetectPropagation
-  /** Of all short requests. */
-  readonly seats: PriorityShares
+  readonly admission: Admission
   /** The memory that the process may use, about. */
   readonly memoryLimitBytes: number
   /** Aborts when the hub begins to stop. */
@@ -52,10 +50,8 @@ interface PipelineParts {
 /** The whole data path, in the order in which a request travels. */
 export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   const refused = refusalTrace(parts.metrics, parts.onAnswer)
-  const onShed = countingShed(parts.metrics)
-  const { seats } = parts
-  parts.metrics.onRead(() => showSeats(seats, parts.metrics))
-  const memory = new MemoryBudget(parts.memoryLimitBytes, onShed)
+  const { admission } = parts
+  parts.metrics.onRead(() => showSeats(admission, parts.metrics))
   const slowWatches = new SlowWatches(parts.memoryLimitBytes, () =>
     parts.metrics.connectionsCut.add({ reason: 'memory' }),
   )
@@ -70,11 +66,11 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       // explains an answer to root, and removes the field that requests it for all below
       .through(withExplanation((exchange) => mayBeExplained(exchange, parts.callers.owners)))
       // above all layers that hold bytes: bounds what is held for clients that do not read
-      .through(withSending(memory, slowWatches))
+      .through(withSending(admission, slowWatches))
       // encodes objects, and failures as a Status, in the representation that the client accepts
       .through(withEncoding(parts.onUnexpected))
       // sheds by priority level before anything is queued, and before memory runs out
-      .through(withAdmission(seats, memory, onShed))
+      .through(admission.admitting)
       // before anything is recorded or looked up: the identity is part of the key
       .through(withConfirmedAccount(parts.authentication, parts.dispatch))
       // reads the bodies that are part of a record's key; below the limits on bodies
@@ -89,27 +85,15 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
   )
 }
 
-/** Short requests need a seat of their priority level, and room in memory. */
-const withAdmission =
-  (seats: PriorityShares, memory: MemoryBudget, onShed: OnShed) =>
-  (next: Handler<Exchange>): Handler<Exchange> =>
-    withInFlightLimit(seats, onShed)(memory.shedding(next))
-
 /** What short requests hold ceases to be held here; what the others hold is bounded here. */
-function withSending(memory: MemoryBudget, slowWatches: SlowWatches) {
+function withSending(admission: Admission, slowWatches: SlowWatches) {
   return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {
-    const [short, long] = [memory.sending(next), slowWatches.bounding(next)]
+    const [short, long] = [admission.sending(next), slowWatches.bounding(next)]
     return (exchange) => (isShort(exchange) ? short : long)(exchange)
   }
 }
 
-/** Counts shed requests, by reason and priority level. */
-const countingShed =
-  ({ requestsRejected }: HubMetrics): OnShed =>
-  (reason, level) =>
-    requestsRejected.add({ reason, priority_level: level })
-
-function showSeats(seats: PriorityShares, metrics: HubMetrics): void {
+function showSeats({ seats }: Admission, metrics: HubMetrics): void {
   for (const level of priorityLevels) {
     metrics.executingSeats.set({ priority_level: level }, seats.taken(level))
     metrics.limitSeats.set({ priority_level: level }, seats.limit(level))

@@ -29,7 +29,7 @@ import {
 import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { trafficLabels, type OnAnswer } from '../pipeline/trace.ts'
 import type { OpenRequest } from '../pipeline/open-requests.ts'
-import type { PriorityShares } from '../pipeline/priority-levels.ts'
+import type { Admission } from '../pipeline/admission.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { withCompression } from '../upstream/compression.ts'
@@ -232,7 +232,7 @@ interface ClientPathParts {
   readonly log: Logger
   readonly onAnswer: OnAnswer
   readonly open: OpenList<OpenRequest>
-  readonly seats: PriorityShares
+  readonly admission: Admission
   readonly refused: RefusedReads
   readonly tracer: Tracer | undefined
 }
@@ -263,7 +263,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       hooks: filterChangeHooks(log),
     },
     detectPropagation: parts.detectPropagation,
-    seats: parts.seats,
+    admission: parts.admission,
     memoryLimitBytes: memoryLimit(config),
     stopping: parts.stopping,
     ownHosts: ownHosts(config),

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { PassThrough } from 'node:stream'
 import type {
   BytesReply,
   Claim,
@@ -8,8 +9,7 @@ import type {
 } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { StatusError } from '../../../src/api/kube/status.ts'
-import type { ShedReason } from '../../../src/hub/pipeline/in-flight.ts'
-import { MemoryBudget } from '../../../src/hub/pipeline/memory.ts'
+import { Admission, type ShedReason } from '../../../src/hub/pipeline/admission.ts'
 import type { PriorityLevel } from '../../../src/hub/pipeline/priority-levels.ts'
 import { claimOf, exchangeOf } from '../../kit/exchange.ts'
 
@@ -33,7 +33,7 @@ class Through {
   #onReceived: Exchange['onReceived']
   #to: Sink | undefined
 
-  constructor(budget: MemoryBudget, url: string, { method = 'GET', claim, answers }: Asking = {}) {
+  constructor(budget: Admission, url: string, { method = 'GET', claim, answers }: Asking = {}) {
     const exchange: Exchange = {
       ...exchangeOf(url, { method, signal: this.over.signal }),
       id: this.id,
@@ -47,7 +47,7 @@ class Through {
     }
     // What is between waits for all of an answer, and then hands it on.
     const between = async (asked: Exchange): Promise<WireReply> => {
-      await budget.shedding(cloud)(asked)
+      await budget.admitting(cloud)(asked)
       return {
         ...head,
         source: (sink) => {
@@ -91,7 +91,8 @@ const nowhere: Sink = {
 
 void t.test('short requests are shed before memory goes, and watches are not', async (t) => {
   const shed: ShedReason[] = []
-  const budget = new MemoryBudget(
+  const budget = new Admission(
+    () => 1_000,
     limit,
     (reason) => shed.push(reason),
     () => 0,
@@ -112,7 +113,8 @@ void t.test('short requests are shed before memory goes, and watches are not', a
 })
 
 void t.test('where answers in memory grow too large, the largest is ended', async (t) => {
-  const budget = new MemoryBudget(
+  const budget = new Admission(
+    () => 1_000,
     limit,
     () => undefined,
     () => 0,
@@ -128,7 +130,8 @@ void t.test('where answers in memory grow too large, the largest is ended', asyn
 void t.test(
   'while the process is too large only a few short requests are served at a time',
   async (t) => {
-    const budget = new MemoryBudget(
+    const budget = new Admission(
+      () => 1_000,
       limit,
       () => undefined,
       () => limit + 1,
@@ -143,13 +146,14 @@ void t.test(
 )
 
 void t.test('a body counts by its Content-Length, up to an API server’s limit', async (t) => {
-  const budget = new MemoryBudget(
+  const budget = new Admission(
+    () => 1_000,
     64 * 1024 * 1024,
     () => undefined,
     () => 0,
   )
   const megabyte = 1024 * 1024
-  const { body } = new Response('x') as unknown as { body: Exchange['body'] }
+  const body = new PassThrough()
   for (const [length, held] of [
     ['1048576', megabyte],
     ['99999999999', 3 * megabyte],
@@ -158,9 +162,9 @@ void t.test('a body counts by its Content-Length, up to an API server’s limit'
     const over = new AbortController()
     const headers = length === undefined ? {} : { 'Content-Length': length }
     const exchange = exchangeOf(pods, { method: 'POST', headers, signal: over.signal })
-    await budget.shedding(async () => ({ ...head, source: () => () => undefined }))({
+    await budget.admitting(async () => ({ ...head, source: () => () => undefined }))({
       ...exchange,
-      ...(body && { body }),
+      body,
     })
     t.equal(budget.held, held)
     over.abort()
@@ -174,7 +178,8 @@ void t.test(
   'each level has its share, and what the lower ones take is not the higher’s',
   async (t) => {
     const shed: [ShedReason, PriorityLevel][] = []
-    const budget = new MemoryBudget(
+    const budget = new Admission(
+      () => 1_000,
       limit,
       (...args) => shed.push(args),
       () => 0,
@@ -202,23 +207,25 @@ void t.test(
 )
 
 void t.test('a body for which there is no room ends no other request', async (t) => {
-  const budget = new MemoryBudget(
+  const budget = new Admission(
+    () => 1_000,
     4 * 1024 * 1024,
     () => undefined,
     () => 0,
   )
   const large = new Through(budget, pods)
   await large.comes(1024 * 1024)
-  const { body } = new Response('x') as unknown as { body: NonNullable<Exchange['body']> }
+  const body = new PassThrough()
   const headers = { 'Content-Length': '1500000' }
   const exchange = { ...exchangeOf(pods, { method: 'POST', headers }), body }
-  const serve = budget.shedding(() => Promise.reject(new Error('it is shed')))
+  const serve = budget.admitting(() => Promise.reject(new Error('it is shed')))
   t.throws(() => void serve(exchange), StatusError)
   t.equal(budget.held, 1024 * 1024)
 })
 
 void t.test('a write that was sent is ended last, and its client may not repeat it', async (t) => {
-  const budget = new MemoryBudget(
+  const budget = new Admission(
+    () => 1_000,
     limit,
     () => undefined,
     () => 0,
@@ -247,7 +254,8 @@ void t.test('a write that was sent is ended last, and its client may not repeat 
 void t.test(
   'where the process is too large, node and workload have seats of their own',
   async (t) => {
-    const budget = new MemoryBudget(
+    const budget = new Admission(
+      () => 1_000,
       limit,
       () => undefined,
       () => limit + 1,

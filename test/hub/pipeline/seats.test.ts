@@ -3,12 +3,22 @@ import { PassThrough } from 'node:stream'
 import { mock } from 'node:test'
 import type { BodyReply, Claim, Exchange } from '../../../src/http/exchange/exchange.ts'
 import { StatusError, type Status } from '../../../src/api/kube/status.ts'
-import { withInFlightLimit, type ShedReason } from '../../../src/hub/pipeline/in-flight.ts'
-import { PriorityShares, type PriorityLevel } from '../../../src/hub/pipeline/priority-levels.ts'
+import { Admission, type ShedReason } from '../../../src/hub/pipeline/admission.ts'
+import type { PriorityLevel } from '../../../src/hub/pipeline/priority-levels.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { claimOf, emptyReply, exchangeOf } from '../../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
+
+const admission = (most: number, onShed: ConstructorParameters<typeof Admission>[2]): Admission =>
+  new Admission(
+    () => most,
+    1024 ** 3,
+    onShed,
+    () => 0,
+  )
+
+const withSeats = (...args: Parameters<typeof admission>) => admission(...args).admitting
 
 void t.test('long-running requests are never shed', async (t) => {
   const lasting = [
@@ -20,20 +30,14 @@ void t.test('long-running requests are never shed', async (t) => {
     '/api/v1/namespaces/default/services/a/proxy/x',
   ]
   const short = [pods, `${pods}/a`, `${pods}/a/status`, '/healthz', '/apis', `${pods}?watch=false`]
-  const handle = withInFlightLimit(
-    new PriorityShares(() => 0),
-    () => undefined,
-  )(async () => emptyReply)
+  const handle = withSeats(0, () => undefined)(async () => emptyReply)
   for (const url of lasting) t.equal(await handle(exchangeOf(url)), emptyReply, url)
   for (const url of short) t.throws(() => void handle(exchangeOf(url)), StatusError, url)
 })
 
 void t.test('a short request counts until its answer is over', async (t) => {
   let rejected = 0
-  const handle = withInFlightLimit(
-    new PriorityShares(() => 2),
-    () => rejected++,
-  )(async () => emptyReply)
+  const handle = withSeats(2, () => rejected++)(async () => emptyReply)
   const clients = [new AbortController(), new AbortController()]
   for (const { signal } of clients) await handle(exchangeOf(pods, { signal }))
   const shed = async (): Promise<unknown> => {
@@ -88,48 +92,20 @@ const urlOf = (url: string): Pick<Exchange, 'url' | 'info'> => ({
   info: parseRequestInfo('POST', url),
 })
 
-void t.test('bodies that are sent slowly take no seat from other requests', async (t) => {
-  const handle = withInFlightLimit(new PriorityShares(() => 2), () => t.fail('nothing is shed'))(
-    afterBody,
-  )
-  const slow = [posting(), posting()]
-  const answers = slow.map(({ exchange }) => handle(exchange))
-  for (let i = 0; i < 10; i++) {
-    const read = new AbortController()
-    t.equal(await handle(exchangeOf(pods, { signal: read.signal })), emptyReply)
-    read.abort()
-  }
-  for (const { body } of slow) body.end('x')
-  for (const answer of answers) t.equal(await answer, emptyReply)
-})
-
-void t.test('the slow body that began first makes room for the next', async (t) => {
+void t.test('the oldest slow body makes room for any other request', async (t) => {
   const shed: ShedReason[] = []
-  const handle = withInFlightLimit(new PriorityShares(() => 2), (reason) => shed.push(reason))(
-    afterBody,
-  )
+  const handle = withSeats(2, (reason) => shed.push(reason))(afterBody)
   const [first, second, third] = [posting(), posting(), posting()]
   const answers = [first, second, third].map(({ exchange }) => handle(exchange))
   t.equal(await codeOf(answers[0] as Promise<unknown>), 429)
-  t.strictSame(shed, ['slow-body'])
-  second.body.end('x')
+  const read = new AbortController()
+  t.equal(await handle(exchangeOf(pods, { signal: read.signal })), emptyReply)
+  t.equal(await codeOf(answers[1] as Promise<unknown>), 429)
+  t.strictSame(shed, ['slow-body', 'slow-body'])
   third.body.end('x')
-  t.equal(await answers[1], emptyReply)
   t.equal(await answers[2], emptyReply)
-})
-
-void t.test('a whole body takes a seat like any other request', async (t) => {
-  const shed: ShedReason[] = []
-  const handle = withInFlightLimit(new PriorityShares(() => 1), (reason) => shed.push(reason))(
-    afterBody,
-  )
-  const { exchange, body, over } = posting()
-  const answer = handle(exchange)
-  body.end('x')
-  await answer
-  t.throws(() => void handle(exchangeOf(pods)), StatusError)
-  t.strictSame(shed, ['in-flight'])
-  over.abort()
+  t.throws(() => void handle(exchangeOf(pods)), StatusError, 'a body that is whole stays')
+  third.over.abort()
   t.equal(await handle(exchangeOf(pods)), emptyReply)
 })
 
@@ -137,9 +113,7 @@ void t.test('a body that is not whole within a minute is given up', async (t) =>
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const shed: ShedReason[] = []
-  const handle = withInFlightLimit(new PriorityShares(() => 1), (reason) => shed.push(reason))(
-    afterBody,
-  )
+  const handle = withSeats(1, (reason) => shed.push(reason))(afterBody)
   const answer = codeOf(handle(posting().exchange))
   mock.timers.tick(59_999)
   t.strictSame(shed, [])
@@ -152,11 +126,9 @@ const unproven = claimOf()
 
 void t.test('a watch of an unproven caller has a seat until it has begun', async (t) => {
   const shed: [ShedReason, PriorityLevel][] = []
-  const seats = new PriorityShares(() => 10)
   const begins: (() => void)[] = []
-  const handle = withInFlightLimit(seats, (...args) => shed.push(args))(
-    () => new Promise((resolve) => begins.push(() => resolve(emptyReply))),
-  )
+  const { seats, admitting } = admission(10, (...args) => shed.push(args))
+  const handle = admitting(() => new Promise((resolve) => begins.push(() => resolve(emptyReply))))
   const watch = { ...exchangeOf(`${pods}?watch=true`), claim: unproven }
   const first = handle(watch)
   t.throws(() => void handle(watch), StatusError)
@@ -173,11 +145,11 @@ void t.test('a watch of an unproven caller has a seat until it has begun', async
 })
 
 void t.test('a long answer to a new token holds a seat of the level it has proved', async (t) => {
-  const seats = new PriorityShares(() => 10)
   let proven = false
   const claim: Claim = { ...unproven, holds: () => proven }
   const over = new AbortController()
-  const handle = withInFlightLimit(seats, () => t.fail('nothing is shed'))(async () => {
+  const { seats, admitting } = admission(10, () => t.fail('nothing is shed'))
+  const handle = admitting(async () => {
     t.equal(seats.taken('unproven'), 1)
     proven = true
     return emptyReply
@@ -189,9 +161,9 @@ void t.test('a long answer to a new token holds a seat of the level it has prove
 })
 
 void t.test('an upgrade of an unproven caller has a seat until it is answered', async (t) => {
-  const seats = new PriorityShares(() => 10)
   const { promise: answered, resolve } = Promise.withResolvers<number>()
-  const handle = withInFlightLimit(seats, () => t.fail('nothing is shed'))(async () => ({
+  const { seats, admitting } = admission(10, () => t.fail('nothing is shed'))
+  const handle = admitting(async () => ({
     kind: 'upgrade',
     from: 'cloud',
     take: () => undefined,
@@ -208,9 +180,7 @@ void t.test(
   'a body of a lower level makes room for one of a higher, never the reverse',
   async (t) => {
     const shed: [ShedReason, PriorityLevel][] = []
-    const handle = withInFlightLimit(new PriorityShares(() => 4), (...args) => shed.push(args))(
-      afterBody,
-    )
+    const handle = withSeats(4, (...args) => shed.push(args))(afterBody)
     const ofNode = [posting(), posting()]
     const answers = ofNode.map(({ exchange }) => handle(exchange))
     const refused = Array.from({ length: 5 }, () =>
@@ -230,8 +200,8 @@ void t.test(
 )
 
 void t.test('a slow write that was sent in part gets 504 without Retry-After', async (t) => {
-  const handle = withInFlightLimit(
-    new PriorityShares(() => 2),
+  const handle = withSeats(
+    2,
     () => undefined,
   )(async (exchange) => {
     if (exchange.url === pods) exchange.onSent?.()

@@ -1,0 +1,273 @@
+import { onAbort } from '../../base/abort.ts'
+import { after, elapsed } from '../../base/clock.ts'
+import { OpenList } from '../../base/open-list.ts'
+import type { Exchange, Handler, Reply, WireReply } from '../../http/exchange/exchange.ts'
+import { metered } from '../../http/exchange/sink-wrappers.ts'
+import { StatusError, timeout, tooManyRequests, type Status } from '../../api/kube/status.ts'
+import { isLongRunning } from '../../api/request/request-info.ts'
+import { Termination } from './termination.ts'
+import {
+  priorityLevelOf,
+  priorityLevels,
+  PriorityShares,
+  Share,
+  type PriorityLevel,
+} from './priority-levels.ts'
+
+/** Why a request was shed. */
+export type ShedReason = 'in-flight' | 'slow-body' | 'memory'
+
+type OnShed = (reason: ShedReason, level: PriorityLevel) => void
+
+/**
+ * Whether a request is short, and may be shed. Watches, logs and upgrades are not: a node needs
+ * every one of its watches.
+ */
+export const isShort = ({ info, upgrade }: Exchange): boolean => !isLongRunning(info) && !upgrade
+
+/**
+ * How long a body may take: as long as an API server gives a whole short request
+ * (--request-timeout).
+ */
+export const bodyMs = 60_000
+
+/** The size that a request body of unknown length counts as. */
+const unknownBytes = 64 * 1024
+
+/**
+ * The largest body that an API server accepts (apiserver pkg/server/config.go,
+ * MaxRequestBodyBytes).
+ */
+const largestBody = 3 * 1024 * 1024
+
+/** The share of the process's memory for short requests; the rest is the process itself. */
+export const requestsShare = 1 / 2
+
+/** The seats while the process is too large: it shrinks only while it works. */
+export const alwaysServed = 4
+
+/** The process's size is measured at most so often. */
+const sampleMs = 250
+
+/** A short request that has a seat. */
+interface Admitted {
+  /** Of its request. */
+  readonly id: string
+  readonly termination: Termination
+  readonly seat: Share
+  readonly bytes: Share
+  /** Its body is still arriving; gives up waiting for that. */
+  arriving?: Disposable
+  /** What comes for it later is not counted. */
+  isHeld: boolean
+}
+
+const tooMany = tooManyRequests('too many requests at once, please try again later', 1)
+
+const tooSlow = tooManyRequests('too many requests at once, please send faster', 1)
+
+/** Part of it was sent upstream: with Retry-After the client would repeat that part. */
+const sentInPart = timeout(
+  'too many requests at once, and the body of this one had not arrived whole',
+)
+
+const tooLate = timeout('the body of the request did not arrive in time')
+
+const tooLittle = tooManyRequests('the hub is short of memory, please try again later', 1)
+
+const unknownFate = timeout(
+  'the hub is short of memory and waits no longer for the API server: whether the write took effect is unknown',
+)
+
+/**
+ * Gives short requests seats and memory, each priority level its share of both; those without
+ * either are answered 429, and none is queued.
+ *
+ * A request whose body is still arriving keeps its seat only while no other needs it, so that slow
+ * senders keep out no other. A long-running request takes a seat only while its caller is unproven
+ * and it has not begun: otherwise a caller could open any number of watches with a token that an
+ * API server is slow to refuse.
+ *
+ * The memory is that of request bodies, and of bytes that came from an API server and have not been
+ * sent to the client: half of `limitBytes`. Where requests in flight grow beyond it, the one that
+ * holds most is ended with 429. A write that an API server has received is ended last, with 504 as
+ * its result is unknown: its client must not repeat it. While the whole process is larger than
+ * `limitBytes` there are `alwaysServed` seats. `SlowWatches` bounds watches.
+ */
+export class Admission {
+  readonly seats: PriorityShares
+  readonly #limit: number
+  readonly #onShed: OnShed
+  readonly #size: () => number
+  readonly #all = new OpenList<Admitted>()
+  readonly #bytes: PriorityShares
+  #sampled = { at: Number.NEGATIVE_INFINITY, isLarge: false }
+
+  constructor(
+    mostSeats: () => number,
+    limitBytes: number,
+    onShed: OnShed,
+    size = () => process.memoryUsage.rss(),
+  ) {
+    this.seats = new PriorityShares(() =>
+      this.#isLarge() ? Math.min(alwaysServed, mostSeats()) : mostSeats(),
+    )
+    this.#limit = limitBytes
+    this.#onShed = onShed
+    this.#size = size
+    this.#bytes = new PriorityShares(() => limitBytes * requestsShare)
+  }
+
+  /** Bytes that short requests hold. */
+  get held(): number {
+    return this.#bytes.allTaken
+  }
+
+  /** Answers 429 where there is no seat, or memory is short. */
+  readonly admitting =
+    (next: Handler<Exchange>): Handler<Exchange> =>
+    (exchange) => {
+      const level = priorityLevelOf(exchange)
+      const short = isShort(exchange)
+      if (!short && level !== 'unproven') return next(exchange)
+      while (!this.seats.fits(level)) if (!this.#endSender(level)) throw this.#refusal(level)
+      const seat = new Share(this.seats, exchange)
+      if (!short) {
+        seat.add(1)
+        onAbort(exchange.signal, () => seat.release())
+        return heldUntilBegun(seat, next(exchange))
+      }
+      const { id, signal, body, headers } = exchange
+      const bytes = body ? bodyBytes(headers.get('content-length')) : 0
+      if (!this.#bytes.fits(level, Math.max(bytes, 1))) {
+        this.#onShed('memory', level)
+        throw new StatusError(tooLittle)
+      }
+      const one: Admitted = {
+        id,
+        termination: new Termination(exchange),
+        seat,
+        bytes: new Share(this.#bytes, exchange),
+        isHeld: true,
+      }
+      this.#all.add(one)
+      one.seat.add(1)
+      one.bytes.add(bytes)
+      if (body) {
+        one.arriving = after(bodyMs, () => this.#end(one, 'slow-body', tooLate, tooLate))
+        body.once('end', () => arrived(one))
+      }
+      onAbort(signal, () => this.#release(one))
+      // Counts the bytes of an answer as they arrive.
+      const onReceived = (received: number): void => this.#add(one, received)
+      const answer = one.termination.serve(next, { onReceived })
+      return level === 'unproven' ? raisedWhenProven(seat, answer) : answer
+    }
+
+  #refusal(level: PriorityLevel): StatusError {
+    const isLarge = this.#isLarge()
+    this.#onShed(isLarge ? 'memory' : 'in-flight', level)
+    return new StatusError(isLarge ? tooLittle : tooMany)
+  }
+
+  #isLarge(): boolean {
+    const at = elapsed()
+    if (at - this.#sampled.at >= sampleMs)
+      this.#sampled = { at, isLarge: this.#size() > this.#limit }
+    return this.#sampled.isLarge
+  }
+
+  #release(one: Admitted): void {
+    if (!one.isHeld) return
+    one.isHeld = false
+    this.#all.delete(one)
+    arrived(one)
+    one.bytes.release()
+    one.seat.release()
+  }
+
+  #end(one: Admitted, reason: ShedReason, refusal: Status, unknown: Status): void {
+    this.#onShed(reason, one.seat.level)
+    this.#release(one)
+    one.termination.end(refusal, unknown)
+  }
+
+  /**
+   * Ends the request that has sent its body for longest, of the lowest level up to this one; false
+   * where there is none.
+   */
+  #endSender(level: PriorityLevel): boolean {
+    const all = [...this.#all].filter(({ arriving }) => arriving)
+    const first = upTo(level)
+      .map((each) => all.find(({ seat }) => seat.level === each))
+      .find((one) => one !== undefined)
+    if (first) this.#end(first, 'slow-body', tooSlow, sentInPart)
+    return first !== undefined
+  }
+
+  /** Adds to the bytes that a request holds; a negative number subtracts. */
+  #add(one: Admitted, bytes: number): void {
+    // More may leave than arrived: filters add bytes, and the cache answers as well.
+    if (one.isHeld) one.bytes.add(bytes)
+    if (bytes <= 0) return
+    for (;;) {
+      const level = this.#bytes.overfull
+      if (level === undefined || !this.#endLargest(level)) return
+    }
+  }
+
+  /** Ends one request that shares the limit of this level; false where none of them holds bytes. */
+  #endLargest(level: PriorityLevel): boolean {
+    const [first] = [...this.#all]
+      .filter(({ bytes }) => bytes.amount > 0 && upTo(level).includes(bytes.level))
+      .toSorted(byTerminationOrder)
+    if (first) this.#end(first, 'memory', tooLittle, unknownFate)
+    return first !== undefined
+  }
+
+  /** The layer above all that hold bytes: bytes that pass it are no longer held. */
+  readonly sending =
+    (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
+    (exchange) =>
+      next(exchange).then((reply) => {
+        if (reply.kind !== 'bytes') return reply
+        const one = this.#all.findLast(({ id }) => id === exchange.id)
+        if (!one) return reply
+        return { ...reply, source: metered(reply.source, (bytes) => this.#add(one, -bytes)) }
+      })
+}
+
+function arrived(one: Admitted): void {
+  one.arriving?.[Symbol.dispose]()
+  delete one.arriving
+}
+
+async function heldUntilBegun(seat: Share, answer: Promise<Reply>): Promise<Reply> {
+  const reply = await answer
+  const begun = reply.kind === 'upgrade' ? reply.finalStatus : undefined
+  if (begun) void begun.then(() => seat.release())
+  else seat.release()
+  return reply
+}
+
+/** The head of an answer shows whether the caller's token was accepted; its body may be long. */
+async function raisedWhenProven(seat: Share, answer: Promise<Reply>): Promise<Reply> {
+  const reply = await answer
+  seat.rise()
+  return reply
+}
+
+function bodyBytes(contentLength: string | undefined): number {
+  if (contentLength === undefined) return unknownBytes
+  return Math.min(Number(contentLength) || 0, largestBody)
+}
+
+/** The lowest level first. */
+const upTo = (level: PriorityLevel): readonly PriorityLevel[] =>
+  priorityLevels.slice(0, priorityLevels.indexOf(level) + 1)
+
+/** Repeatable requests are ended first, then those of lower levels, then those that hold most. */
+const byTerminationOrder = (one: Admitted, other: Admitted): number =>
+  Number(other.termination.repeatable) - Number(one.termination.repeatable) ||
+  priorityLevels.indexOf(one.bytes.level) - priorityLevels.indexOf(other.bytes.level) ||
+  other.bytes.amount - one.bytes.amount
