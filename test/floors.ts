@@ -14,7 +14,7 @@ import { posix } from 'node:path'
 export const floors: readonly (readonly string[])[] = [
   ['base'],
   ['api/kube', 'certificates'],
-  ['api/request', 'api/codec', 'metrics', 'config', 'tracing'],
+  ['api/request', 'api/codec', 'metrics', 'config'],
   ['http/exchange', 'api/reflector'],
   ['http/client', 'hub/store'],
   ['hub/answers'],

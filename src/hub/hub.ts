@@ -41,7 +41,6 @@ import { openOperatorsPort } from './wiring/parts/operators-port.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
 import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
-import { tracerOf } from './wiring/tracing.ts'
 
 /**
  * A running hub. Disposing lets requests in flight finish within the configured grace period, then
@@ -111,7 +110,6 @@ export async function startHub(
     (reason, level) => metrics.requestsRejected.add({ reason, priority_level: level }),
   )
   const refused = new RefusedReads()
-  const tracer = parts.use(await tracerOf(config, metrics, log))
   inOwnFolder('--root-dir', config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
   const modules = await filtersOfModules(config)
 
@@ -185,7 +183,6 @@ export async function startHub(
     open,
     admission,
     refused,
-    tracer,
     metrics,
     log,
     onAnswer: (line, detail) => {

@@ -199,7 +199,6 @@ export async function startHubParts(
     onAnswer: () => undefined,
     open: new OpenList(),
     refused: new RefusedReads(),
-    tracer: undefined,
   })
   const listener = await listen({
     at: [{ host: '127.0.0.1', port: 0 }],

@@ -108,12 +108,7 @@ const isRefused = (exchange: Exchange, cloud: Cloud): boolean =>
 
 async function fromCache(exchange: Exchange, { local }: DispatchParts): Promise<Reply> {
   refuseUnproven(exchange)
-  const span = exchange.span?.child('read the store', 'internal', {})
-  try {
-    return await answerLocally(exchange, local)
-  } finally {
-    span?.end()
-  }
+  return answerLocally(exchange, local)
 }
 
 const unansweredReason = 'no API server answered the request'

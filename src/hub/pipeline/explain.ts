@@ -1,4 +1,4 @@
-import type { Exchange, Handler, ReplySource, WireReply } from '../../http/exchange/exchange.ts'
+import type { Exchange, Handler, UpgradeReply, WireReply } from '../../http/exchange/exchange.ts'
 
 /** In a request `1` requests an explanation; in an answer it is the explanation. */
 const explainHeader = 'X-Nodehub-Explain'
@@ -28,38 +28,15 @@ export function withExplanation(mayBeExplained: (exchange: Exchange) => Promise<
 }
 
 /** Why the hub gave an answer, in the words of the header. */
-interface ExplainedReply {
-  readonly source: ReplySource
-  readonly reason: string | undefined
-  readonly upstream: string | undefined
-  /** In seconds, of an answer of the cache. */
-  readonly age: string | undefined
-  readonly filters: readonly string[] | undefined
-}
-
-/**
- * The explanation of an answer, as the header has it; other ways of explaining it use the same
- * words.
- */
-export function explained(reply: WireReply): ExplainedReply {
+function explanationOf(reply: Exclude<WireReply, UpgradeReply>): string {
   const { from, explanation: { reason, upstream, filtered } = {} } = reply
-  return {
-    source: from,
-    reason: reason === undefined ? undefined : quotable(reason),
-    upstream,
-    age: from === 'cache' && reply.kind !== 'upgrade' ? reply.headers.get('age') : undefined,
-    filters: filtered?.filters,
-  }
-}
-
-function explanationOf(reply: WireReply): string {
-  const { source, reason, upstream, age, filters } = explained(reply)
+  const age = from === 'cache' ? reply.headers.get('age') : undefined
   return [
-    `source=${source}`,
-    ...(reason === undefined ? [] : [`reason="${reason}"`]),
+    `source=${from}`,
+    ...(reason === undefined ? [] : [`reason="${quotable(reason)}"`]),
     ...(upstream === undefined ? [] : [`upstream=${upstream}`]),
     ...(age === undefined ? [] : [`age=${age}`]),
-    ...(filters ? [`filters=${filters.join(',')}`] : []),
+    ...(filtered ? [`filters=${filtered.filters.join(',')}`] : []),
   ].join('; ')
 }
 

@@ -14,7 +14,7 @@ import { closingHead } from '../../http/exchange/closing-head.ts'
 import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
-import { attemptSpan, endAttempt, Unreachable, outgoingHeaders } from './forward.ts'
+import { Unreachable, outgoingHeaders } from './forward.ts'
 import type { Upstream } from './upstream.ts'
 
 /**
@@ -48,8 +48,6 @@ export interface UpgradeTarget {
   readonly received?: () => void
   /** Whether the API server is starting: see `BytesReply`. */
   readonly isStarting?: () => boolean
-  /** Called with the status of the answer, 0 where the connection ended before. */
-  readonly answered?: (status: number) => void
 }
 
 /**
@@ -64,13 +62,11 @@ export const upgrader = (
 ): Upgrade =>
   upgraderTo(async (exchange) => {
     const { socket, upstream } = await connect(exchange, cloud, connections)
-    const span = attemptSpan(exchange, upstream.origin)
     return {
       socket,
       origin: upstream.origin,
       url: exchange.url,
-      headers: outgoingHeaders(exchange, upstream.host, connections, span),
-      answered: (status) => endAttempt(span, status),
+      headers: outgoingHeaders(exchange, upstream.host, connections),
       from: 'cloud',
       gone: upstream.gone,
       received: () => upstream.received(),
@@ -93,7 +89,6 @@ export function upgraderTo(
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
     const { promise: answered, resolve: tell } = Promise.withResolvers<number>()
     const { promise: finalHead, resolve: tellHead } = Promise.withResolvers<AnswerHead>()
-    void answered.then(target.answered)
     return {
       kind: 'upgrade',
       from: target.from,

@@ -17,7 +17,6 @@ import { WithdrawnRights } from '../pipeline/withdrawn-rights.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { NodeWrites } from '../answers/node-writes.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { Tracer } from '../../tracing/span.ts'
 import { pipeline } from '../pipeline/pipeline.ts'
 import type { EnsureInputs } from '../pipeline/resumed-watch.ts'
 import {
@@ -234,7 +233,6 @@ interface ClientPathParts {
   readonly open: OpenList<OpenRequest>
   readonly admission: Admission
   readonly refused: RefusedReads
-  readonly tracer: Tracer | undefined
 }
 
 /** Builds the upper half of the data path: from a client's request to the filters. */
@@ -273,6 +271,5 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     onAnswer: parts.onAnswer,
     open: parts.open,
     refused: parts.refused,
-    tracer: parts.tracer,
   })
 }
