@@ -205,7 +205,7 @@ export const metricTable = {
   storeEvicted: {
     name: 'nodehub_store_evicted_total',
     type: 'counter',
-    help: 'Evicted objects and documents: old, confirmed longest ago, and the node does not boot with them; gone, objects that only deleted pods referred to.',
+    help: 'Evicted objects and documents: old, confirmed longest ago, and the node does not boot with them; gone, objects that pods refer to, mostly of deleted pods.',
     labels: ['kind'],
     initialValues: {
       kind: ['old', 'gone'],

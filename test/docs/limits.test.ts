@@ -8,7 +8,6 @@ import { maxComputingShare } from '../../src/base/throttled.ts'
 import { sliceMs } from '../../src/base/time-slices.ts'
 import { mostPagedLists, nextPageMs } from '../../src/hub/cache/recorded-list.ts'
 import { longestName, longestPath, longestSelectors } from '../../src/hub/cache/recordable.ts'
-import * as tokens from '../../src/hub/cache/token-cache.ts'
 import { timeoutSeconds } from '../../src/cluster/admission/webhooks.ts'
 import * as reviews from '../../src/cluster/review-bodies.ts'
 import * as webhook from '../../src/cluster/serve.ts'
@@ -37,7 +36,7 @@ import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.
 import { mostReadingMs, sliceMs as tableSliceMs } from '../../src/base/socket-table.ts'
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
-import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
+import { longestStatus } from '../../src/hub/answers/recorded-reviews.ts'
 import { mostSchemas } from '../../src/hub/boot/on-site-documents.ts'
 import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
 import * as writes from '../../src/hub/answers/node-writes.ts'
@@ -138,12 +137,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Rest of a body, after the answer': [time(limits.restMs), time(limits.unprovenMs)],
     'Body of a write offline': [bytes(maxBodyBytes)],
     'Token request whose answer is recorded': [bytes(contentBytes)],
-    'Recorded tokens of one caller': [counted(tokens.mostTokens), time(tokens.sweepMs)],
-    'Recorded reviews of one caller': [
-      counted(mostRecordedReviews),
-      bytes(longestStatus),
-      bytes(contentBytes),
-    ],
+    'Recorded review': [bytes(longestStatus), bytes(contentBytes)],
     "Wait until a token's account is known": [
       time(accountMs),
       time(reviewRetryMs),

@@ -25,7 +25,10 @@ function addRun({ sandbox }: CloudServer, name: string): void {
 void t.test('a node whose pods come and go, each with a Secret of its own, goes on', async (t) => {
   const cloud = await startCloud(t)
   addCsiNode(cloud)
-  const hub = await startTestHub(t, { upstreams: [cloud], config: { cacheMaxBytes: 2 << 20 } })
+  const hub = await startTestHub(t, {
+    upstreams: [cloud],
+    config: { cacheMaxBytes: 2 << 20, boot: { refreshMs: 500, condition: false } },
+  })
   const kubelet = kubeletOf(hub)
   const resourceVersion = await startUp(kubelet)
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
@@ -52,8 +55,11 @@ void t.test('a node whose pods come and go, each with a Secret of its own, goes 
   t.equal((await hub.ops.get('/readyz')).status, 200)
 
   const present = [...staying, 'latest']
-  const verdict = await verdictUntil(hub, (found) => found.pods.length === present.length)
-  t.strictSame(problemsIn(verdict), [])
+  // In a cache that is so small, what goes may be theirs: it is read again.
+  await verdictUntil(
+    hub,
+    (found) => found.pods.length === present.length && problemsIn(found).length === 0,
+  )
   await cloud.unplug()
   await hub.restart()
   await hub.offline()

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { readFileSync } from 'node:fs'
 import type { JsonObject } from '../../src/api/kube/json.ts'
-import { mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { at, objectOf, type Answer, type Client } from '../kit/client.ts'
 import {
   filesIn,
@@ -133,7 +132,7 @@ void t.test(
     await review(kubelet, token)
     const recorded = (): Promise<number> => hub.metric('nodehub_recorded_total{kind="review"}')
     const before = await recorded()
-    for (let first = 0; first <= mostRecordedReviews; first += 64) {
+    for (let first = 0; first < 512; first += 64) {
       const answers = Array.from({ length: 64 }, (_, at) =>
         review(kubelet, `made up ${first + at}`),
       )

@@ -17,30 +17,18 @@ export interface ReviewAnswer {
   readonly confirmedAt: number
 }
 
-/**
- * The most answers of one caller to access reviews, and as many to token reviews; beyond them the
- * oldest quarter is removed.
- */
-export const mostRecordedReviews = 1_024
-
 /** A longer status is not recorded, and the one before it is forgotten. */
 export const longestStatus = 16 * 1024
 
 /** An answer that only repeats the last one is not written more often. */
 const repeatedMs = 60_000
 
-/** No path leads to these resources: their names have a slash. */
-const accessReviews: GVR = {
+/** The resource of answers, as they are stored. No path leads to it: its name has a slash. */
+export const reviewResource: GVR = {
   group: 'authorization.k8s.io',
   version: 'v1',
   resource: 'reviews/answered',
 }
-
-/** Apart, so that no number of tokens evicts an answer about a right. */
-const tokenReviews: GVR = { ...accessReviews, resource: 'tokenreviews/answered' }
-
-/** The resources of answers, as they are stored. */
-export const reviewResources: readonly GVR[] = [accessReviews, tokenReviews]
 
 /**
  * The last answers of API servers to access reviews and token reviews, by the identity of the
@@ -84,7 +72,6 @@ export class RecordedReviews {
     if (text.length > longestStatus) return known && this.#store.forget(key)
     if (known && JSON.stringify(known.status) === text && isRecent(known)) return undefined
     if (!known && isRefusedToken(review, status)) return undefined
-    if (!known) this.#makeRoom(key)
     const { namespace, name, gvr } = key
     const kind: GVK = { group: gvr.group, version: gvr.version, kind: 'ReviewStatus' }
     const bytes = Buffer.from(text)
@@ -100,7 +87,7 @@ export class RecordedReviews {
         identity: exchange.identity,
         representation: objectRepresentation('json').key,
       },
-      gvr: review.kind === 'TokenReview' ? tokenReviews : accessReviews,
+      gvr: reviewResource,
       namespace: '',
       name: createHmac('sha256', this.#hashKey).update(`review ${question}`).digest('base64url'),
     }
@@ -111,18 +98,6 @@ export class RecordedReviews {
     if (typeof stored !== 'object') return undefined
     const status = parseJson(asBuffer(stored.object.bytes).toString())
     return isObject(status) ? { status, confirmedAt: stored.confirmedAt } : undefined
-  }
-
-  /** A failed removal is repeated with the next new answer. */
-  #makeRoom({ partition, gvr }: Pick<ObjectKey, 'partition' | 'gvr'>): void {
-    const names = this.#store.names(partition, gvr)
-    if (names.length < mostRecordedReviews) return
-    const aged = names.map((named) => {
-      const key = { partition, gvr, ...named }
-      return { key, at: this.#stored(key)?.confirmedAt ?? 0 }
-    })
-    const oldest = aged.toSorted((a, b) => a.at - b.at).slice(0, mostRecordedReviews / 4)
-    for (const { key } of oldest) void this.#store.forget(key).catch(() => undefined)
   }
 }
 

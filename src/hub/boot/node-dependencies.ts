@@ -1,20 +1,7 @@
-import { elapsed } from '../../base/clock.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import type { FindReferencedObjects } from '../store/named-object.ts'
-import { StoreFailure } from '../store/store.ts'
-import {
-  kubeletCache,
-  podsOf,
-  podsVersion,
-  type CachedCollection,
-  type KubeletCache,
-} from './kubelet-cache.ts'
-import {
-  podDependencies,
-  type PodDependencies,
-  type ResolvedReference,
-} from './pod-dependencies.ts'
+import type { CachedCollection, KubeletCache } from './kubelet-cache.ts'
+import { podDependencies, type PodDependencies } from './pod-dependencies.ts'
 import type { KnownPodReferences } from './pod-references.ts'
 
 /** The records of a node's pods, and of the objects that these refer to. */
@@ -50,53 +37,6 @@ export function* bootPods<T>(
     } catch (cause) {
       if (!(cause instanceof MalformedBody)) throw cause
       yield malformed(pod, cause)
-    }
-  }
-}
-
-/**
- * All dependencies of the pods that start again with the node. `undefined` where the pods were
- * never listed, or a pod is malformed: then any object may be one.
- */
-export function nodeDependencies(records: NodeRecords): readonly ResolvedReference[] | undefined {
-  const listed = records.cache.collection(podsOf(records.nodeName))
-  if (!listed) return undefined
-  try {
-    const walk = bootPods(listed, records, {
-      read: ({ objects }) => objects,
-      malformed: (_pod, cause) => {
-        throw cause
-      },
-    })
-    return [...walk].flatMap((objects) => objects ?? [])
-  } catch (cause) {
-    if (cause instanceof StoreFailure || cause instanceof MalformedBody) return undefined
-    throw cause
-  }
-}
-
-/** The references of unchanged pods are resolved at most so often: claims are bound rarely. */
-const neededMs = 1000
-
-/** The objects that the node's pods refer to: eviction spares these. */
-export function neededBy(
-  nodeName: string,
-  references: KnownPodReferences,
-  onFailure: (cause: unknown) => void,
-): FindReferencedObjects {
-  let last: { readonly of: string; readonly until: number } | undefined
-  let all: ReturnType<FindReferencedObjects>
-  return (store) => {
-    try {
-      const of = podsVersion(store, nodeName)
-      if (last?.of !== of || last.until < elapsed()) {
-        all = nodeDependencies({ nodeName, cache: kubeletCache(store, nodeName), references })
-        last = { of, until: elapsed() + neededMs }
-      }
-      return all
-    } catch (cause) {
-      onFailure(cause)
-      return undefined
     }
   }
 }

@@ -5,7 +5,6 @@ import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
-import type { NamedObject } from '../store/named-object.ts'
 import { StoreFailure } from '../store/store.ts'
 import { tokenResource, tokenName } from '../store/token-name.ts'
 import { podsOf, type KubeletCache, type CollectionQuery } from './kubelet-cache.ts'
@@ -327,13 +326,11 @@ const certificateRequests: GVR = {
   resource: 'podcertificaterequests',
 }
 
-const listOf = (gvr: GVR): NamedObject => ({ gvr, namespace: '', name: '' })
+type Named = Pick<ObjectReference, 'gvr' | 'namespace' | 'name'>
 
-const problem = (
-  reason: Reason,
-  { gvr, namespace, name }: NamedObject,
-  message: string,
-): Problem => ({
+const listOf = (gvr: GVR): Named => ({ gvr, namespace: '', name: '' })
+
+const problem = (reason: Reason, { gvr, namespace, name }: Named, message: string): Problem => ({
   reason,
   resource: qualifiedResource(gvr),
   namespace,

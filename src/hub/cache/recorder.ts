@@ -22,7 +22,7 @@ import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
 import { recordable, type Recordable, type RecorderHooks } from './recordable.ts'
 import { projectionOf, showsProjection, decodedWatch } from './decoded-watch.ts'
-import { cachedTokenOf, TokenCache } from './token-cache.ts'
+import { cachedTokenOf } from './cached-token.ts'
 import { reviewIn } from '../../api/codec/review.ts'
 import type { RecordedReviews } from '../answers/recorded-reviews.ts'
 
@@ -87,7 +87,6 @@ export class Recorder {
   readonly #rules: RecordingRules
   readonly #hooks: RecorderHooks
   readonly #pages = new PagedLists()
-  readonly #tokens: TokenCache
   readonly #reviews: RecordedReviews
 
   constructor(
@@ -98,7 +97,6 @@ export class Recorder {
   ) {
     this.#store = store
     this.#reviews = reviews
-    this.#tokens = new TokenCache(store)
     this.#rules = rules
     this.#hooks = hooks
   }
@@ -284,7 +282,7 @@ export class Recorder {
     answer: EncodedBody,
   ): Promise<void> | undefined {
     const token = cachedTokenOf(exchange, request, answer)
-    return token && this.#tokens.put(token, answer.encoding)
+    return token && this.#store.put(token.key, token.gvk, token.object)
   }
 
   #review(

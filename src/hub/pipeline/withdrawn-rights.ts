@@ -11,7 +11,7 @@ import {
 import { isProven, type BytesReply, type Exchange } from '../../http/exchange/exchange.ts'
 import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
 import { documentKeys } from '../answers/keys.ts'
-import { reviewResources } from '../answers/recorded-reviews.ts'
+import { reviewResource } from '../answers/recorded-reviews.ts'
 import type { ObjectStore, Withdrawal } from '../store/store.ts'
 import { tokenResource } from '../store/token-name.ts'
 import type { Forward } from '../upstream/forward.ts'
@@ -86,8 +86,7 @@ const isCollection = ({ verb, subresource }: ResourceRequest): boolean =>
 function withdrawalsOf(info: ResourceRequest): readonly Withdrawal[] {
   const namespace = info.namespace ?? ''
   if (isTokenRequest(info)) return [{ of: 'objects', gvr: tokenResource, namespace }]
-  if (isReview(info))
-    return reviewResources.map((gvr) => ({ of: 'objects', gvr, namespace: '' }) as const)
+  if (isReview(info)) return [{ of: 'objects', gvr: reviewResource, namespace: '' }]
   const { gvr, name, subresource } = info
   if (subresource !== undefined) return []
   if (isCollection(info))

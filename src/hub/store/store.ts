@@ -53,6 +53,12 @@ export interface StoredPartition {
   readonly names: readonly { readonly namespace: string; readonly name: string }[]
 }
 
+/**
+ * The resource under which documents are stored: as objects without a version, with their path as
+ * the name, and their media type as the uid.
+ */
+export const documentResource: GVR = { group: '', version: '', resource: 'documents' }
+
 /** Discovery, OpenAPI or the version: not an API object. */
 export interface DocumentKey {
   readonly identity: Identity

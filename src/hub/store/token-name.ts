@@ -32,11 +32,3 @@ export function tokenName({
     [...new Set(audiences)].toSorted(),
   ])
 }
-
-/** The pod that the token of this name is bound to; `undefined`: it is bound to none. */
-export function podOfToken(
-  name: string,
-): { readonly name: string; readonly uid: string } | undefined {
-  const [, [kind, pod = '', uid = '']] = JSON.parse(name) as [string, string[]]
-  return kind === 'Pod' ? { name: pod, uid } : undefined
-}

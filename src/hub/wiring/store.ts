@@ -7,7 +7,6 @@ import { includes } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { LogStore } from '../store/log/log-store.ts'
 import { openStore } from '../store/log/open.ts'
-import type { FindReferencedObjects } from '../store/named-object.ts'
 import type { Health } from './health.ts'
 import type { NodeKeys } from './node-key.ts'
 import { inOwnFolder } from './own-folder.ts'
@@ -19,14 +18,13 @@ interface StoreDependencies {
   readonly log: Logger
   /** Announced after each commit. */
   readonly committed: Broadcast
-  readonly needed: FindReferencedObjects
 }
 
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = async (
   { cachePath, cacheMaxBytes }: StartConfig,
   live: () => LiveConfig,
-  { keys, metrics, health, log, committed, needed }: StoreDependencies,
+  { keys, metrics, health, log, committed }: StoreDependencies,
 ): Promise<LogStore> => {
   const wrote = (): void => {
     if (health.storeFailure !== undefined) log.info('the store takes writes again')
@@ -58,7 +56,6 @@ export const storeOf = async (
       )
     },
     isShared: (gvr) => isAlikeForAll(gvr) || includes(live().poolScopeResources, gvr),
-    referencedObjects: needed,
     onRecovered: wrote,
     onCommitted: () => {
       wrote()

@@ -4,11 +4,7 @@ import { storedKey } from '../../../src/base/stored-key.ts'
 import type { Review } from '../../../src/api/codec/review.ts'
 import { unprovenIdentity } from '../../../src/api/request/identity.ts'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
-import {
-  longestStatus,
-  mostRecordedReviews,
-  RecordedReviews,
-} from '../../../src/hub/answers/recorded-reviews.ts'
+import { longestStatus, RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
 import { openStore } from '../../../src/hub/store/log/open.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
@@ -89,33 +85,9 @@ void t.test('a repeated answer is not written again', async (t) => {
   t.ok(caller.put(review('a'), false))
 })
 
-void t.test('a long status is not recorded, and the oldest reviews make room', async (t) => {
-  const reviews = await recorded(t)
-  const exchange = exchangeOf(url, { method: 'POST' })
-  const { info } = exchange
-  if (!info.isResource) throw new Error('a review is posted to a resource')
-  const status = { allowed: true, reason: 'x'.repeat(20_000) }
-  t.equal(reviews.put(exchange, info, review('a'), status), undefined)
-  const caller = callerOf(reviews)
-  const users = Array.from({ length: mostRecordedReviews }, (_, at) => `user ${at}`)
-  await Promise.all(users.map(async (user) => caller.put(review(user))))
-  const known = (): number => users.filter((user) => caller.last(review(user))).length
-  t.equal(known(), mostRecordedReviews)
-  await caller.put(review('one more'))
-  t.equal(caller.last(review('one more')), true)
-  t.ok(known() < mostRecordedReviews && known() >= mostRecordedReviews / 2, `${known()} are left`)
-})
-
-void t.test('token reviews and access reviews do not evict each other', async (t) => {
+void t.test('a long status is not recorded', async (t) => {
   const caller = callerOf(await recorded(t))
-  await caller.put(review('a'))
-  const tokens = Array.from({ length: mostRecordedReviews }, (_, at) => `token ${at}`)
-  await Promise.all(tokens.map(async (token) => caller.putToken(token)))
-  for (const user of ['b', 'c']) await caller.put(review(user))
-  t.ok(tokens.every((token) => caller.lastToken(token)))
-  await caller.putToken('one more')
-  t.notOk(tokens.every((token) => caller.lastToken(token)))
-  for (const user of ['a', 'b', 'c']) t.equal(caller.last(review(user)), true)
+  t.equal(caller.put(review('a'), true, 'x'.repeat(20_000)), undefined)
 })
 
 void t.test('a refused token is recorded only if it was accepted before', async (t) => {

@@ -1,9 +1,8 @@
 import t from 'tap'
 import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
-import { nodeDependencies } from '../../../src/hub/boot/node-dependencies.ts'
+import { bootPods } from '../../../src/hub/boot/node-dependencies.ts'
 import { KnownPodReferences } from '../../../src/hub/boot/pod-references.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
-import { StoreFailure } from '../../../src/hub/store/store.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
 const nodeName = 'edge-1'
@@ -16,13 +15,15 @@ const podWith = (name: string, volume: JsonObject, status: JsonObject = {}): Jso
 })
 const tls = { secret: { secretName: 'tls' } }
 
-const dependencies = (cache: FakeKubeletCache): ReturnType<typeof nodeDependencies> =>
-  nodeDependencies({ nodeName, cache, references: new KnownPodReferences() })
-
-const secretsIn = (known: FakeKubeletCache): readonly string[] | undefined =>
-  dependencies(known)
-    ?.filter(({ gvr }) => gvr.resource === 'secrets')
+function secretsIn(cache: FakeKubeletCache): readonly string[] {
+  const listed = cache.collection(podsOf(nodeName))
+  if (!listed) return ['never listed']
+  const records = { nodeName, cache, references: new KnownPodReferences() }
+  return [...bootPods(listed, records, { read: ({ objects }) => objects, malformed: () => [] })]
+    .flatMap((objects) => objects ?? [])
+    .filter(({ gvr }) => gvr.resource === 'secrets')
     .map(({ namespace, name }) => `${namespace}/${name}`)
+}
 
 for (const encoding of ['json', 'protobuf'] as const) {
   void t.test(`pods that start again need what they refer to (${encoding})`, async (t) => {
@@ -64,10 +65,3 @@ for (const encoding of ['json', 'protobuf'] as const) {
     }
   })
 }
-
-void t.test('without a list of pods the dependencies are unknown', async (t) => {
-  const known = new FakeKubeletCache('json')
-  t.equal(dependencies(known), undefined)
-  known.list(podsOf(nodeName), 'Pod', new StoreFailure('unreadable'))
-  t.equal(dependencies(known), undefined)
-})

@@ -1,5 +1,6 @@
 import { everyone, hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
-import { documentResource, qualifiedName, type NamedObject } from '../named-object.ts'
+import { documentResource } from '../store.ts'
+import { tokenResource } from '../token-name.ts'
 import type { Part } from './address.ts'
 import type { EvictRecord } from './record.ts'
 import { recordWeight } from './scope.ts'
@@ -7,7 +8,8 @@ import type { State } from './state.ts'
 
 /**
  * Objects that a kubelet reads one by one because a pod refers to them, so that they stay behind
- * when the pod is gone. Not attachments: the names of those that are not of CSI are unknown here.
+ * when the pod is gone. What a pod of the node refers to is confirmed again and again, and read
+ * anew where it is missing (`Refresher`).
  */
 const podResources = new Set([
   '/secrets',
@@ -16,6 +18,7 @@ const podResources = new Set([
   '/persistentvolumeclaims',
   '/persistentvolumes',
   'resource.k8s.io/resourceclaims',
+  `/${tokenResource.resource}`,
 ])
 
 /** The resources that a kubelet needs to run its pods again after a boot without a link. */
@@ -24,7 +27,6 @@ const bootResources = new Set([
   '/nodes',
   '/pods',
   '/services',
-  '/serviceaccounts/token',
   'certificates.k8s.io/clustertrustbundles',
   'coordination.k8s.io/leases',
   'node.k8s.io/runtimeclasses',
@@ -48,11 +50,11 @@ interface Candidate {
   readonly at: number
   readonly bytes: number
   readonly objects: number
-  /** Of an object, or a collection of one name. */
-  readonly named?: Pick<NamedObject, 'namespace' | 'name'> | undefined
+  /** Of an object, or a collection of one. */
+  readonly name?: string | undefined
 }
 
-/** `old`: of what the node does not boot with; `gone`: referred to only by pods that are gone. */
+/** `old`: the node does not boot with it; `gone`: mostly of pods that are gone. */
 export type EvictedKind = 'old' | 'gone'
 
 export interface Evicted {
@@ -64,19 +66,17 @@ export interface Evicted {
 /**
  * About `bytes` of what was confirmed least recently, and the node does not need: of the caller who
  * may have most, and first of what no other may have, so that none can fill the store at the cost
- * of others; at last what the node's pods do not refer to any more. `referenced`: the names of what
- * they refer to, as `qualifiedName` forms them; `undefined`: not known.
+ * of others; at last what pods refer to.
  */
-export function leastNeeded(
-  state: State,
-  bytes: number,
-  referenced: ReadonlySet<string> | undefined,
-): Evicted | undefined {
+export function leastNeeded(state: State, bytes: number): Evicted | undefined {
   const candidates = [...candidatesIn(state)]
-  const unused = candidates.filter((each) => useOf(each, referenced) === undefined)
+  const unused = candidates.filter((each) => useOf(each) === undefined)
   if (unused.length > 0) return oldestOf('old', ofHeaviest(unused), bytes)
-  const gone = candidates.filter((each) => useOf(each, referenced) === 'gone')
-  return oldestOf('gone', gone, bytes)
+  return oldestOf(
+    'gone',
+    candidates.filter((each) => useOf(each) === 'gone'),
+    bytes,
+  )
 }
 
 /** In the order in which they may go. */
@@ -116,36 +116,29 @@ function* candidatesIn(state: State): Iterable<Candidate> {
       key[0] === everyone ? holders : new Set([key[0]])
     for (const [text, each] of collections) {
       const { address, seenAt: at, weight: bytes, members, holders } = each
-      const { namespace, labelSelector, fieldSelector } = address
-      const name = labelSelector === '' && /^metadata\.name=([^,]*)$/.exec(fieldSelector)?.[1]
-      const named = name ? { namespace, name } : undefined
+      const [, name] = /^metadata\.name=([^,]*)$/.exec(address.fieldSelector) ?? []
       const readers = readersOf(holders)
-      yield { part: [key, text], readers, at, bytes, objects: members.size, named }
+      yield { part: [key, text], readers, at, bytes, objects: members.size, name }
     }
     for (const [text, record] of records) {
       const readers = readersOf(record.holders)
       const [at, bytes] = [record.confirmedAt, recordWeight(record)]
-      yield { part: [key, text], readers, at, bytes, objects: 1, named: record.held }
+      yield { part: [key, text], readers, at, bytes, objects: 1, name: record.held.name }
     }
   }
 }
 
 /**
- * Whether the node boots with it, or the hub itself reads it; `gone`: the node did. Tables are for
- * people.
+ * Whether the node boots with it, or the hub itself reads it; `gone`: perhaps it did. Tables are
+ * for people.
  */
-function useOf(
-  { part: [key], readers, named }: Candidate,
-  referenced: ReadonlySet<string> | undefined,
-): 'needed' | 'gone' | undefined {
+function useOf({ part: [key], readers, name }: Candidate): 'needed' | 'gone' | undefined {
   if (readers.has(hubIdentity)) return 'needed'
-  const [, representation, group, version, resource] = key
+  const [, representation, group, , resource] = key
   if (!readers.has(nodeIdentity) || representation.includes(';table')) return undefined
   if (resource === documentResource.resource)
-    return named && isDiscovery(named.name) ? 'needed' : undefined
-  const name = `${group}/${resource}`
-  if (!bootResources.has(name)) return undefined
-  if (!podResources.has(name) || !named || !referenced) return 'needed'
-  const object = { gvr: { group, version, resource }, ...named }
-  return referenced.has(qualifiedName(object)) ? 'needed' : 'gone'
+    return name !== undefined && isDiscovery(name) ? 'needed' : undefined
+  const of = `${group}/${resource}`
+  if (!bootResources.has(of)) return undefined
+  return podResources.has(of) && name !== undefined ? 'gone' : 'needed'
 }

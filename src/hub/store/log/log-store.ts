@@ -6,8 +6,8 @@ import type { ApiObject } from '../../../api/kube/object.ts'
 import { newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import { everyone, unprovenIdentity, type Identity } from '../../../api/request/identity.ts'
 import type { RepresentationKey } from '../../../api/request/representation.ts'
-import { documentResource } from '../named-object.ts'
 import {
+  documentResource,
   StoreFailure,
   type ApplyOptions,
   type CollectionKey,

@@ -2,7 +2,6 @@ import { realpathSync, statSync } from 'node:fs'
 import { makeFolder } from '../../../base/folder.ts'
 import { restrictMode } from '../../../base/file-mode.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
-import type { FindReferencedObjects } from '../named-object.ts'
 import { StoreFailure } from '../store.ts'
 import { Bodies } from './bodies.ts'
 import { failureOf, isOfDisk, reportMaintenance, type ReportFault } from './faults.ts'
@@ -37,11 +36,6 @@ export interface StoreOptions {
   readonly onRecovered?: () => void
   /** Called after an eviction. */
   readonly onEvicted?: OnEvicted
-  /**
-   * Called before unreferenced objects are evicted; absent: objects that pods may refer to are
-   * never evicted.
-   */
-  readonly referencedObjects?: FindReferencedObjects
   /** Called after writes of callers, with their bytes of objects and documents. */
   readonly onCommitted?: (bytes: number) => void
 }
@@ -150,7 +144,6 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
     folder,
     path,
     maxBytes,
-    referencedObjects: () => options.referencedObjects?.(store),
     onEvicted: options.onEvicted ?? nothing,
     onFailed: (cause) => reportMaintenance(report, cause),
   })

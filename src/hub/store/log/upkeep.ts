@@ -1,6 +1,5 @@
 import { elapsed } from '../../../base/clock.ts'
 import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
-import { qualifiedName, type NamedObject } from '../named-object.ts'
 import { compact, type CompactionParts } from './compaction.ts'
 import { leastNeeded, type Evicted, type EvictedKind } from './eviction.ts'
 
@@ -33,8 +32,6 @@ export type OnEvicted = (kind: EvictedKind, count: number) => void
 
 export interface UpkeepParts extends CompactionParts {
   readonly maxBytes: number
-  /** The objects that the node's pods refer to; `undefined`: not known. */
-  readonly referencedObjects: () => readonly NamedObject[] | undefined
   readonly onEvicted: OnEvicted
   readonly onFailed: (cause: unknown) => void
 }
@@ -117,13 +114,10 @@ export class Upkeep {
   }
 
   async #evict(): Promise<void> {
-    const { state, maxBytes, referencedObjects, path, onEvicted } = this.#parts
+    const { state, maxBytes, path, onEvicted } = this.#parts
     const isOver = (): boolean => state.weight > evictDownTo * maxBytes
-    const next = (): Evicted | undefined => {
-      if (!isOver()) return undefined
-      const names = referencedObjects()?.map(qualifiedName)
-      return leastNeeded(state, stepShare * maxBytes, names && new Set(names))
-    }
+    const next = (): Evicted | undefined =>
+      isOver() ? leastNeeded(state, stepShare * maxBytes) : undefined
     const counts = new Map<EvictedKind, number>()
     for (let isMore = true; isMore;) {
       isMore = await path.push({

@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import { Broadcast } from '../../../base/broadcast.ts'
 import type { LiveConfig, StartConfig } from '../../../config/hub-config.ts'
 import type { HubMetrics } from '../../../metrics/metrics.ts'
-import { neededBy } from '../../boot/node-dependencies.ts'
 import { KnownPodReferences } from '../../boot/pod-references.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
 import { checkFormer } from '../former-store.ts'
@@ -23,7 +22,7 @@ export interface CacheParts extends AsyncDisposable {
   readonly store: LogStore
   /** Announced after each commit. */
   readonly committed: Broadcast
-  /** What the node's pods refer to, which is never evicted. */
+  /** What the node's pods refer to. */
   readonly references: KnownPodReferences
 }
 
@@ -36,13 +35,8 @@ export async function openCache(
   await using parts = new AsyncDisposableStack()
   const committed = new Broadcast()
   const references = new KnownPodReferences()
-  const needed = neededBy(config.nodeName, references, (err) =>
-    log.error({ err }, 'cannot resolve the references of the pods'),
-  )
   const setFormerAside = await checkFormer(config.cachePath, { cluster, cloud, log })
-  const store = parts.use(
-    await storeOf(config, live, { keys, metrics, health, log, committed, needed }),
-  )
+  const store = parts.use(await storeOf(config, live, { keys, metrics, health, log, committed }))
   setFormerAside()
   const open = parts.move()
   return {
