@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { statSync } from 'node:fs'
-import { documentResource } from '../../src/hub/store/store.ts'
+import { documentResource } from '../../src/hub/store/document.ts'
 import type { Client } from '../kit/client.ts'
 import { configMaps, pod, pods, podsOfNode, secrets, startCloud } from '../kit/cloud.ts'
 import { startOnlineHub, goOffline } from '../kit/hub.ts'

@@ -4,6 +4,7 @@ import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import type { RepresentationKey } from '../../src/api/request/representation.ts'
 import { nodeIdentity, tokenHolder, type Identity } from '../../src/api/request/identity.ts'
+import { documentAt, documentResource, putDocument } from '../../src/hub/store/document.ts'
 import type {
   Partition,
   CollectionHead,
@@ -324,17 +325,6 @@ export function objectStoreContract(
     t.equal(store.get(keyOf('r')), 'absent')
   })
 
-  promise('names() lists single records only', async (t, store) => {
-    t.strictSame(store.names(keyOf('a').partition, keyOf('a').gvr), [])
-    await replace(store, collection(), head(5), [object('member', 3)])
-    await store.put(keyOf('a'), pod, object('a', 5))
-    await store.put(keyOf('b'), pod, object('b', 5))
-    await store.forget(keyOf('b'))
-    const { partition, gvr, namespace } = keyOf('a')
-    t.strictSame(store.names(partition, gvr), [{ namespace, name: 'a' }])
-    t.strictSame(store.names({ identity: partition.identity, representation: protobuf }, gvr), [])
-  })
-
   promise('partitions() finds a resource’s objects of all identities', async (t, store) => {
     const { gvr, partition } = keyOf('a')
     t.strictSame(store.partitions(gvr), [])
@@ -585,15 +575,12 @@ export function objectStoreContract(
     const token = { identity: tokenHolder('t'), representation: protobuf }
     await replace(store, collection(), head(9), [object('a', 3), object('b', 4)])
     await store.put(keyOf('c', { partition: token }), pod, object('c', 5))
-    const document = { identity: nodeIdentity, path: '/version', representation: 'json' }
-    await store.putDocument(document, { mediaType: 'application/json', body: Buffer.from('{}') })
     const half = store.replace(collection())
     await half.add({ objects: [object('a', 3), object('d', 6)] })
     await store.drop()
     t.equal(store.list(collection()), undefined)
     for (const key of [keyOf('a'), keyOf('c', { partition: token })])
       t.equal(store.get(key), undefined)
-    t.equal(store.document(document), undefined)
     await t.rejects(half.commit(head(10)), { code: 'STORE_FAILURE' })
     t.equal(store.list(collection()), undefined)
     await replace(store, collection(), head(2), [object('a', 1)])
@@ -809,9 +796,6 @@ export function objectStoreContract(
     await store.put(keyOf('a'), pod, object('a', 5))
     const first = confirmed('a')
     t.ok(first >= before, 'when it was put')
-    const key = { identity: nodeIdentity, path: '/api', representation: '' }
-    await store.putDocument(key, { mediaType: 'text/plain', body: Buffer.from('api') })
-    t.ok((store.document(key)?.confirmedAt ?? 0) >= before)
     await replace(store, collection(), head(6), [object('a', 5), object('b', 6)])
     const list = store.list(collection())!
     t.equal(confirmed('b'), list.confirmedAt, 'as the collection that holds it')
@@ -823,34 +807,18 @@ export function objectStoreContract(
     t.match(store.get(keyOf('b')), { confirmedVersion: '9' }, 'as far as its collection is')
   })
 
-  promise('documents are keyed by identity, URL and Accept', async (t, store) => {
-    const key = {
-      identity: nodeIdentity,
-      path: '/openapi/v3?hash=1',
-      representation: 'application/json',
-    }
-    t.equal(store.document(key), undefined)
+  promise('a document is an object without a version', async (t, store) => {
+    const key = documentAt(nodeIdentity, '/openapi/v3', 'application/json')
     for (const text of ['one', 'another']) {
-      await store.putDocument(key, { mediaType: 'application/json', body: Buffer.from(text) })
-      const found = store.document(key)
-      t.equal(found?.mediaType, 'application/json')
-      t.equal(String(Buffer.from(found!.body)), text)
+      await putDocument(store, key, 'application/json', Buffer.from(text))
+      t.match(store.get(key), { object: { uid: 'application/json' } })
+      t.equal(got(store, key), text)
     }
-    t.equal(store.document({ ...key, path: '/openapi/v3' }), undefined)
-    t.equal(store.document({ ...key, representation: '*/*' }), undefined)
-    t.equal(store.document({ ...key, identity: tokenHolder('x') }), undefined)
-    const other = { ...key, representation: 'text/plain' }
-    await store.putDocument(other, { mediaType: 'text/plain', body: Buffer.from('x') })
-    const kept = (most: number) =>
-      store
-        .documents(nodeIdentity, most)
-        .map(({ identity, path, representation }) => ({ identity, path, representation }))
-    t.strictSame(
-      kept(9).toSorted((a, b) => a.representation.localeCompare(b.representation)),
-      [key, other],
-    )
-    t.equal(kept(1).length, 1)
-    t.strictSame(store.documents(tokenHolder('x'), 9), [])
+    t.equal(store.get(documentAt(nodeIdentity, '/openapi/v3', '*/*')), undefined)
+    const [found] = store.partitions(documentResource, nodeIdentity)
+    t.match(found?.names, [{ name: '/openapi/v3' }])
+    t.ok(found?.names[0]?.confirmedAt)
+    t.strictSame(store.partitions(documentResource, tokenHolder('x')), [])
   })
 
   void t.test('committed data is there after reopening', async (t) => {
@@ -867,9 +835,11 @@ export function objectStoreContract(
         pod,
         object('s', 15, { namespace: 'other' }),
       )
-      await store.putDocument(
-        { identity: nodeIdentity, path: '/api', representation: '' },
-        { mediaType: 'text/plain', body: Buffer.from('api') },
+      await putDocument(
+        store,
+        documentAt(nodeIdentity, '/api', ''),
+        'text/plain',
+        Buffer.from('api'),
       )
     }
     await using store = await open(directory)
@@ -878,10 +848,7 @@ export function objectStoreContract(
     t.equal(store.list(collection())?.changedAt, '4')
     t.equal(got(store, keyOf('s', { namespace: 'other' })), 's at 15')
     t.match(store.get(keyOf('s', { namespace: 'other' })), { gvk: pod })
-    t.equal(
-      store.document({ identity: nodeIdentity, path: '/api', representation: '' })?.mediaType,
-      'text/plain',
-    )
+    t.equal(got(store, documentAt(nodeIdentity, '/api', '')), 'api')
     t.strictSame(texts(await store.apply(collection(), [changed('DELETED', object('a', 9))])), [
       'a at 4',
     ])

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import { openStore } from '../../src/hub/store/log/open.ts'
 import type { LogStore } from '../../src/hub/store/log/log-store.ts'
+import { putDocument } from '../../src/hub/store/document.ts'
 import { StoreFailure, type ObjectStore } from '../../src/hub/store/store.ts'
 import { bookmark, changed, head, pod, replace } from '../contracts/object-store.ts'
 import { Random } from '../fuzz/random.ts'
@@ -64,7 +65,7 @@ async function write(store: ObjectStore, register: string): Promise<void> {
   if (register === 'document') {
     const body = Buffer.from(`document ${version}`)
     say({ begin: register, state: body.toString() })
-    await store.putDocument(document, { mediaType: 'text/plain', body })
+    await putDocument(store, document, 'text/plain', body)
     return say({ done: register, outlives: 'nothing' })
   }
   if (random.once(3)) {

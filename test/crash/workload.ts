@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { makeSyncedFolder } from '../../src/base/folder.ts'
 import { storedKey } from '../../src/base/stored-key.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
-import type { CollectionKey, DocumentKey, ObjectStore } from '../../src/hub/store/store.ts'
-import { collection, keyOf, object } from '../contracts/object-store.ts'
+import { documentAt } from '../../src/hub/store/document.ts'
+import type { CollectionKey, ObjectStore } from '../../src/hub/store/store.ts'
+import { collection, got, keyOf, object } from '../contracts/object-store.ts'
 
 /** The content of the stored secrets, which no file may contain. */
 export const plain = 'cGFzc3dvcmQ6IGh1bnRlcjI='
@@ -17,11 +18,7 @@ export const collections: Readonly<Record<string, CollectionKey>> = {
   secrets: collection({ gvr: core('secrets') }),
 }
 export const single = keyOf('settings', { gvr: core('configmaps') })
-export const document: DocumentKey = {
-  identity: 'node' as never,
-  path: '/version',
-  representation: '',
-}
+export const document = documentAt('node' as never, '/version', '')
 
 /**
  * What outlives a power cut from now on: nothing more, this state of this register, or all that was
@@ -57,8 +54,7 @@ export function stateIn(store: ObjectStore, register: string): string {
     if (!list) return 'none'
     return stateOf(list.resourceVersion, [...list.batches].flat())
   }
-  if (register === 'document')
-    return Buffer.from(store.document(document)?.body ?? 'none').toString()
+  if (register === 'document') return got(store, document) ?? 'none'
   const found = store.get(single)
   return typeof found === 'object' ? stateOf('', [found.object]) : 'none'
 }

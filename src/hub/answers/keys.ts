@@ -6,7 +6,8 @@ import { documentTypeOf, documentTypesOf } from '../../api/request/document-type
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { tokenResource, tokenName } from '../store/token-name.ts'
-import type { Partition, CollectionKey, DocumentKey, ObjectKey } from '../store/store.ts'
+import { documentAt } from '../store/document.ts'
+import type { Partition, CollectionKey, ObjectKey } from '../store/store.ts'
 
 /**
  * The selectors of a list or watch; selectors that mean the same have the same text. Throws
@@ -98,22 +99,18 @@ const writtenInJson = new Set(['/version', '/openapi/v3'])
  * query is not part of the key: clients put a timeout into it, and the hash of the OpenAPI document
  * they expect, and neither changes the document.
  */
-export function documentKeys({ identity, info, headers }: Exchange): readonly DocumentKey[] {
+export function documentKeys({ identity, info, headers }: Exchange): readonly ObjectKey[] {
   const accept = writtenInJson.has(info.path) ? mediaType('json') : headers.get('accept')
-  return documentTypesOf(accept).map((type) => ({
-    identity,
-    path: info.path,
-    representation: type,
-  }))
+  return documentTypesOf(accept).map((type) => documentAt(identity, info.path, type))
 }
 
 /**
  * The key of the document that an API server sent; `undefined` where the client does not accept its
  * content type, or the hub does not know it.
  */
-export function documentKey(exchange: Exchange, contentType: string): DocumentKey | undefined {
-  const type = documentTypeOf(
+export function documentKey(exchange: Exchange, contentType: string): ObjectKey | undefined {
+  const type: string | undefined = documentTypeOf(
     writtenInJson.has(exchange.info.path) ? mediaType('json') : contentType,
   )
-  return documentKeys(exchange).find(({ representation }) => representation === type)
+  return documentKeys(exchange).find(({ partition }) => partition.representation === type)
 }

@@ -160,14 +160,14 @@ export function localList(
  */
 export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply {
   const keys = documentKeys(exchange).values()
-  const found = keys.map((key) => store.document(key)).find((document) => document !== undefined)
+  const found = keys.map((key) => store.get(key)).find((document) => typeof document === 'object')
   if (!found) throw neverCached()
   return {
     kind: 'body',
     from: 'cache',
     status: 200,
     // No Warning: kubectl reads discovery before its actual request, whose answer has one.
-    headers: withAge(answerHeaders(found.mediaType), found.confirmedAt),
-    body: found.body,
+    headers: withAge(answerHeaders(found.object.uid), found.confirmedAt),
+    body: found.object.bytes,
   }
 }

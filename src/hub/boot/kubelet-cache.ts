@@ -8,6 +8,7 @@ import { canonicalFieldSelector, covers } from '../../api/kube/selectors.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import type { CollectionKey, ObjectOfKind, ObjectStore, StoredList } from '../store/store.ts'
+import { documentAt, documentResource } from '../store/document.ts'
 
 /** An object in the encoding in which the kubelet read it. */
 export interface CachedObject extends ObjectOfKind {
@@ -116,13 +117,16 @@ export function kubeletCache(store: ObjectStore, nodeName: string): KubeletCache
       return absent
     },
     documents: () =>
-      store.documents(nodeIdentity, mostDocuments).map(({ path, representation, confirmedAt }) => ({
-        url: path,
-        accept: representation,
-        confirmedAt,
-      })),
-    document: ({ url, accept }) =>
-      store.document({ identity: nodeIdentity, path: url, representation: accept })?.body,
+      store
+        .partitions(documentResource, nodeIdentity)
+        .flatMap(({ partition: { representation: accept }, names }) =>
+          names.map(({ name: url, confirmedAt }) => ({ url, accept, confirmedAt })),
+        )
+        .slice(0, mostDocuments),
+    document({ url, accept }) {
+      const found = store.get(documentAt(nodeIdentity, url, accept))
+      return typeof found === 'object' ? found.object.bytes : undefined
+    },
   }
 }
 

@@ -19,8 +19,6 @@ interface RecordedListParts {
   readonly started: readonly ListBatch[]
   readonly replayable: ReplayableBody
   readonly key: CollectionKey
-  /** As in a `RecordingPlan`. */
-  readonly asOf: number
   /** As in a `CollectionHead`. */
   readonly storedBefore: string | undefined
   readonly info: ResourceRequest
@@ -132,11 +130,9 @@ export class RecordedList implements ListStream {
     if (meta.continue !== '') {
       if (this.#replacement) pages.put(key, meta.continue, this.#replacement)
     } else {
-      const { store, asOf } = this.#parts
-      const isRefused = store.isWithdrawnSince(asOf, key.partition.identity)
       // Else nothing shows whether it is newer than what is stored.
       const isComparable = resourceVersion(meta.resourceVersion) !== undefined
-      if (!isComparable || isRefused) await this.#drop()
+      if (!isComparable) await this.#drop()
       else await this.#commit(meta.resourceVersion, gvk, extra)
     }
     return this.#cut

@@ -16,7 +16,8 @@ import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
-import { StoreFailure, type ObjectKey, type ObjectStore } from '../store/store.ts'
+import { putDocument } from '../store/document.ts'
+import { StoreFailure, type ObjectStore } from '../store/store.ts'
 import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
 import { RecordedList, PagedLists } from './recorded-list.ts'
@@ -28,13 +29,11 @@ import type { RecordedReviews } from '../answers/recorded-reviews.ts'
 
 /** The part of an answer to record. */
 export type RecordingPlan = Recordable & {
-  /** How many rights had been withdrawn before the request. */
-  readonly asOf: number
   /** Of a consistent list: the versions that were stored before the request. */
   readonly stored?: ReadonlyMap<RepresentationKey, string | undefined>
 }
 
-interface ObjectsPlan extends Pick<RecordingPlan, 'asOf' | 'stored'> {
+interface ObjectsPlan extends Pick<RecordingPlan, 'stored'> {
   readonly info: ResourceRequest
 }
 
@@ -115,12 +114,11 @@ export class Recorder {
   plan(exchange: Exchange): RecordingPlan | undefined {
     const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
     if (!what) return undefined
-    const plan = { ...what, asOf: this.#store.withdrawals }
-    if (what.kind !== 'list' || !isConsistent(what.info)) return plan
+    if (what.kind !== 'list' || !isConsistent(what.info)) return what
     const stored = exchange.representations.map(
       (each) => [each.key, this.#storedVersion(exchange, what.info, each)] as const,
     )
-    return { ...plan, stored: new Map(stored) }
+    return { ...what, stored: new Map(stored) }
   }
 
   #storedVersion(
@@ -167,7 +165,7 @@ export class Recorder {
 
   async #object(
     exchange: Exchange,
-    { info, asOf }: ObjectsPlan,
+    { info }: ObjectsPlan,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -187,17 +185,8 @@ export class Recorder {
     const { name } = read.object
     // The name of a created object is in its body, and in the answer.
     const key = { ...objectKey(exchange, info, representation), name: info.name ?? name }
-    await this.#write('object', this.#put(key, read, asOf))
+    await this.#write('object', this.#store.put(key, read.gvk, read.object))
     return { ...asItCame, kind: 'object', representation, ...read }
-  }
-
-  async #put(
-    key: ObjectKey,
-    { gvk, object }: Pick<ObjectReply, 'gvk' | 'object'>,
-    asOf: number,
-  ): Promise<void> {
-    if (this.#store.isWithdrawnSince(asOf, key.partition.identity)) return
-    await this.#store.put(key, gvk, object)
   }
 
   /** An event of the node is kept beside the store. */
@@ -245,8 +234,7 @@ export class Recorder {
     const contentType = reply.headers.get('content-type') ?? ''
     const { body, asItCame } = whole
     const key = documentKey(exchange, contentType)
-    if (key)
-      await this.#write('document', this.#store.putDocument(key, { mediaType: contentType, body }))
+    if (key) await this.#write('document', putDocument(this.#store, key, contentType, body))
     return asItCame
   }
 
@@ -335,7 +323,7 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    { info, asOf, stored }: ObjectsPlan,
+    { info, stored }: ObjectsPlan,
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -356,7 +344,6 @@ export class Recorder {
             replayable,
             key: collectionKey(exchange, info, representation),
             storedBefore: stored?.get(representation.key),
-            asOf,
             info,
             store: this.#store,
             pages: this.#pages,

@@ -10,9 +10,9 @@ import {
 } from '../../api/request/request-info.ts'
 import { isProven, type BytesReply, type Exchange } from '../../http/exchange/exchange.ts'
 import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
-import { documentKeys } from '../answers/keys.ts'
 import { reviewResource } from '../answers/recorded-reviews.ts'
 import type { ObjectStore, Withdrawal } from '../store/store.ts'
+import { documentResource } from '../store/document.ts'
 import { tokenResource } from '../store/token-name.ts'
 import type { Forward } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
@@ -69,7 +69,9 @@ export class WithdrawnRights {
     const { store, onFailure } = this.#parts
     const { identity, info } = exchange
     const holders = holdersOf(identity)
-    const withdrawals = info.isResource ? withdrawalsOf(info) : documentKeys(exchange)
+    const withdrawals: readonly Withdrawal[] = info.isResource
+      ? withdrawalsOf(info)
+      : [{ of: 'objects', gvr: documentResource, namespace: '', name: info.path }]
     await Promise.all(withdrawals.map((each) => store.withdraw(holders, each))).catch(onFailure)
   }
 }

@@ -44,42 +44,20 @@ export interface StoredCollection {
   readonly resourceVersion: string
 }
 
+/** `confirmedAt`: as in `StoredObject`. */
+export interface StoredName {
+  readonly namespace: string
+  readonly name: string
+  readonly confirmedAt: number
+}
+
 /** The content of a partition for one resource, without the objects. */
 export interface StoredPartition {
   readonly partition: Partition
   /** Of any namespace. */
   readonly collections: readonly StoredCollection[]
   /** The objects of which a state is stored, in a record of its own or in a collection. */
-  readonly names: readonly { readonly namespace: string; readonly name: string }[]
-}
-
-/**
- * The resource under which documents are stored: as objects without a version, with their path as
- * the name, and their media type as the uid.
- */
-export const documentResource: GVR = { group: '', version: '', resource: 'documents' }
-
-/** Discovery, OpenAPI or the version: not an API object. */
-export interface DocumentKey {
-  readonly identity: Identity
-  /** Without a query. */
-  readonly path: string
-  /** As `documentTypesOf` returns it. */
-  readonly representation: string
-}
-
-export interface DocumentContent {
-  readonly mediaType: string
-  readonly body: Uint8Array
-}
-
-/** A document, and when it was confirmed. */
-export interface StoredDocument extends DocumentContent {
-  /**
-   * When an API server last sent it, accurate to some minutes, in milliseconds since the epoch; 0:
-   * not known.
-   */
-  readonly confirmedAt: number
+  readonly names: readonly StoredName[]
 }
 
 /** An object and its kind. */
@@ -95,8 +73,8 @@ export interface StoredObject extends ObjectOfKind {
    */
   readonly confirmedVersion: string
   /**
-   * When an API server last confirmed it, in a get or in a collection that holds it, as in
-   * `StoredDocument`.
+   * When an API server last confirmed it, in a get or in a collection that holds it, accurate to
+   * some minutes, in milliseconds since the epoch; 0: not known.
    */
   readonly confirmedAt: number
 }
@@ -201,27 +179,12 @@ export interface ObjectStore extends AsyncDisposable {
    */
   collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[]
   /**
-   * Namespaces and names of the objects of a partition and resource that have a record of their own
-   * (`put`), in no order.
-   */
-  names(
-    partition: Partition,
-    gvr: GVR,
-  ): readonly { readonly namespace: string; readonly name: string }[]
-  /**
    * The content of the store for a resource in one API version: what `reader` may read, though it
    * has more names; absent: all.
    */
   partitions(gvr: GVR, reader?: Identity): readonly StoredPartition[]
   /** The key of the whole copy of which a caller's key shows what the caller may have. */
   copyOf<Key extends Pick<ObjectKey, 'partition' | 'gvr'>>(key: Key): Key
-  /** How many rights have been withdrawn. */
-  readonly withdrawals: number
-  /**
-   * Whether the identity was refused something since there were `asOf` withdrawals: an answer from
-   * before may be one of those.
-   */
-  isWithdrawnSince(asOf: number, identity: Identity): boolean
   /**
    * Records an object, which the identity of the key may read from now on. An older version than
    * the stored one changes nothing else.
@@ -259,19 +222,9 @@ export interface ObjectStore extends AsyncDisposable {
    * An API server refuses the identities that begin with `holders` what they had: removes it, or
    * the grants of it, at once from what is read, and resolves when that is on the disk.
    */
-  withdraw(holders: string, what: Withdrawal | DocumentKey): Promise<void>
+  withdraw(holders: string, what: Withdrawal): Promise<void>
   /** Removes all that is stored. A list in progress is not committed. */
   drop(): Promise<void>
-  putDocument(key: DocumentKey, document: DocumentContent): Promise<void>
-  document(key: DocumentKey): StoredDocument | undefined
-  /**
-   * The keys of the documents of an identity, at most `most`, with `confirmedAt` as in
-   * `StoredDocument`. Reads no document.
-   */
-  documents(
-    identity: Identity,
-    most: number,
-  ): readonly (DocumentKey & Pick<StoredDocument, 'confirmedAt'>)[]
 }
 
 /**

@@ -5,6 +5,7 @@ import { isNewer, type ResourceVersion } from '../../api/kube/resource-version.t
 import { hubIdentity } from '../../api/request/identity.ts'
 import { apiCall } from '../../http/client/api-call.ts'
 import type { Connections } from '../../http/client/connections.ts'
+import { documentAt, putDocument } from '../store/document.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { NotReady, ProbeRefused, type Probe } from './probe.ts'
 
@@ -23,14 +24,14 @@ const isOfOneEtcd = (group: string, resource: string): boolean =>
   builtInGroups.has(group) && !ofOtherEtcds.has(resource)
 
 /** The document of the store with the UID of that Service. No client's request has its key. */
-const key = { identity: hubIdentity, path: '/cluster', representation: 'uid' } as const
+const key = documentAt(hubIdentity, '/cluster', 'uid')
 
 /** An API server of another cluster, beside those of the one that is recorded. */
 class OtherCluster extends Error {
   readonly code = 'OTHER_CLUSTER'
 }
 
-type Store = Pick<ObjectStore, 'document' | 'putDocument' | 'newestVersion' | 'drop'>
+type Store = Pick<ObjectStore, 'get' | 'put' | 'newestVersion' | 'drop'>
 
 /** What an API server says of its cluster. */
 interface ClusterState {
@@ -122,8 +123,9 @@ export class KnownCluster {
     store: Store,
     newest: ResourceVersion | undefined,
   ): Promise<void> {
-    const known = store.document(key)
-    const isOther = uid !== '' && known && Buffer.from(known.body).toString() !== uid
+    const known = store.get(key)
+    const isOther =
+      uid !== '' && typeof known === 'object' && String(Buffer.from(known.object.bytes)) !== uid
     if (isOther && [...this.#compared].some(this.#isPresent))
       throw new OtherCluster(`${origin} is of another cluster than the other API servers`)
     // Once all was dropped for that, what came since is of the restored one.
@@ -144,8 +146,7 @@ export class KnownCluster {
           'the cluster was restored from a backup since its answers were recorded: all records are dropped',
         )
     }
-    if (uid !== '')
-      await store.putDocument(key, { mediaType: 'text/plain', body: Buffer.from(uid) })
+    if (uid !== '') await putDocument(store, key, 'text/plain', Buffer.from(uid))
     this.#compared.add(origin)
   }
 

@@ -1,3 +1,4 @@
+import { documentAt, putDocument } from '../../../src/hub/store/document.ts'
 import { join } from 'node:path'
 import { storedKey } from '../../../src/base/stored-key.ts'
 import { RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
@@ -124,9 +125,11 @@ export async function recordingIn(directory: string, comparesEvents = true) {
     list: (url: string, ...chunks: readonly string[]) => ask(url).answer(...chunks),
     /** Keeps the writer busy, so that what is written next is not committed at once. */
     occupyWriter: (): Promise<void> =>
-      store.putDocument(
-        { identity: plain.identity, path: '/large', representation: 'text/plain' },
-        { mediaType: 'text/plain', body: Buffer.alloc(16 * 1024 * 1024) },
+      putDocument(
+        store,
+        documentAt(plain.identity, '/large', 'text/plain'),
+        'text/plain',
+        Buffer.alloc(16 * 1024 * 1024),
       ),
     version: () => store.list(key)?.resourceVersion,
     /** The version at which a pod would be answered offline. */

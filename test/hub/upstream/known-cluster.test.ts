@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import pino from 'pino'
+import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { resourceVersion } from '../../../src/api/kube/resource-version.ts'
 import { Connections } from '../../../src/http/client/connections.ts'
 import { KnownCluster } from '../../../src/hub/upstream/known-cluster.ts'
@@ -25,8 +26,8 @@ async function probed(
   await using connections = new Connections({ files: [] })
   const known = new KnownCluster(connections, pino({ enabled: false }))
   const store = {
-    document: () => undefined,
-    putDocument: () => Promise.resolve(),
+    get: () => undefined,
+    put: () => Promise.resolve(),
     newestVersion: () => resourceVersion(stored.at),
     drop: () => {
       found.drops += 1
@@ -66,12 +67,17 @@ void t.test('an API server that was removed does not speak for its cluster', asy
   const known = new KnownCluster(connections, pino({ enabled: false }))
   const [former, next] = [await clusterOf(t, 'a'), await clusterOf(t, 'b')]
   const present = new Set([former, next])
-  let stored: Uint8Array | undefined
+  let stored: ApiObject | undefined
   let drops = 0
   const store = {
-    document: () => stored && { mediaType: 'text/plain', body: stored, confirmedAt: 0 },
-    putDocument: async (_key: object, { body }: { readonly body: Uint8Array }) =>
-      void (stored = body),
+    get: () =>
+      stored && {
+        gvk: { group: '', version: '', kind: '' },
+        object: stored,
+        confirmedVersion: '',
+        confirmedAt: 0,
+      },
+    put: async (_key: object, _gvk: object, object: ApiObject) => void (stored = object),
     newestVersion: () => undefined,
     drop: async () => void (drops += 1),
   }

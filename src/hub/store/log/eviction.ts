@@ -1,5 +1,5 @@
 import { everyone, hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
-import { documentResource } from '../store.ts'
+import { documentResource } from '../document.ts'
 import { tokenResource } from '../token-name.ts'
 import type { Part } from './address.ts'
 import type { EvictRecord } from './record.ts'

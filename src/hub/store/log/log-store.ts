@@ -1,5 +1,4 @@
 import { latest, now } from '../../../base/clock.ts'
-import { lruCache } from '../../../base/lru-cache.ts'
 import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
@@ -7,19 +6,16 @@ import { newestVersion, type ResourceVersion } from '../../../api/kube/resource-
 import { everyone, unprovenIdentity, type Identity } from '../../../api/request/identity.ts'
 import type { RepresentationKey } from '../../../api/request/representation.ts'
 import {
-  documentResource,
   StoreFailure,
   type ApplyOptions,
   type CollectionKey,
-  type DocumentContent,
-  type DocumentKey,
   type ObjectKey,
   type ObjectStore,
   type Partition,
   type Replacement,
   type StoredCollection,
-  type StoredDocument,
   type StoredList,
+  type StoredName,
   type StoredObject,
   type StoredPartition,
   type Withdrawal,
@@ -84,9 +80,6 @@ export interface LogStoreParts {
   readonly release: () => void
 }
 
-/** More holders than are refused something while one request is answered. */
-const mostWithdrawn = 1_024
-
 /** Reads the state in memory, and bodies from the log; writes records to the log. */
 export class LogStore implements ObjectStore {
   readonly #parts: LogStoreParts
@@ -95,9 +88,6 @@ export class LogStore implements ObjectStore {
    * write.
    */
   #forgetting = 0
-  /** Rights that were withdrawn, by holders: how many withdrawals there were then. */
-  readonly #withdrawn = lruCache<string, number>(mostWithdrawn)
-  withdrawals = 0
   #isOver = false
   #closed: Promise<void> | undefined
 
@@ -154,7 +144,14 @@ export class LogStore implements ObjectStore {
   }
 
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
-    return this.#get(this.#scopeKey(key), key, holderIn(this.#scopeKey(key), key))
+    const scope = this.#scopeOf(key)
+    if (!scope) return undefined
+    const found = knownObject(scope, key, holderIn(scope.key, key)).current
+    if (typeof found !== 'object') return found
+    const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
+    if (!object) return undefined
+    const { gvk, confirmedVersion, confirmedAt } = found
+    return { gvk, object, confirmedVersion, confirmedAt }
   }
 
   list(key: CollectionKey): StoredList | undefined {
@@ -197,14 +194,6 @@ export class LogStore implements ObjectStore {
     return scope ? this.#served(scope, isIn, partition) : []
   }
 
-  names(partition: Partition, gvr: GVR): readonly { namespace: string; name: string }[] {
-    const scope = this.#scopeOf({ partition, gvr })
-    const holder = scope && holderIn(scope.key, { partition })
-    return [...(scope?.records.values() ?? [])]
-      .filter(({ holders }) => holder === undefined || holders.has(holder))
-      .map(({ held: { namespace, name } }) => ({ namespace, name }))
-  }
-
   partitions(gvr: GVR, reader?: Identity): readonly StoredPartition[] {
     const { group, version, resource } = gvr
     const isShared = this.#parts.isShared(gvr)
@@ -218,12 +207,15 @@ export class LogStore implements ObjectStore {
       )
       .map((scope) => {
         const [identity, representation] = scope.key
-        const names = new Map<string, { namespace: string; name: string }>()
-        const add = ({ namespace, name }: Held): unknown =>
-          names.set(nameKey({ namespace, name }), { namespace, name })
-        for (const { held } of scope.records.values()) add(held)
-        for (const { members } of scope.collections.values())
-          for (const member of members.values()) add(member)
+        const names = new Map<string, StoredName>()
+        const add = ({ namespace, name }: Held, at: number): void => {
+          const key = nameKey({ namespace, name })
+          const confirmedAt = latest(at, names.get(key)?.confirmedAt ?? 0)
+          names.set(key, { namespace, name, confirmedAt })
+        }
+        for (const { held, confirmedAt } of scope.records.values()) add(held, confirmedAt)
+        for (const { members, seenAt } of scope.collections.values())
+          for (const member of members.values()) add(member, seenAt)
         const partition = {
           identity: reader ?? (identity as Identity),
           representation: representation as RepresentationKey,
@@ -236,44 +228,33 @@ export class LogStore implements ObjectStore {
       })
   }
 
-  document({ identity, path, representation }: DocumentKey): StoredDocument | undefined {
-    const found = this.#get(documentScope(identity, representation), documentOf(path))
-    if (typeof found !== 'object') return undefined
-    const { uid: mediaType, bytes: body } = found.object
-    return { mediaType, body, confirmedAt: found.confirmedAt }
-  }
-
-  documents(
-    identity: Identity,
-    most: number,
-  ): readonly (DocumentKey & Pick<StoredDocument, 'confirmedAt'>)[] {
-    return [...this.#parts.state.scopes.values()]
-      .filter(({ key }) => key[0] === identity && key[4] === documentResource.resource)
-      .flatMap(({ key: [, representation], records }) =>
-        [...records.values()].map(({ held: { name: path }, confirmedAt }) => ({
-          identity,
-          path,
-          representation,
-          confirmedAt,
-        })),
-      )
-      .toSorted((a, b) => (a.path < b.path ? -1 : 1))
-      .slice(0, most)
-  }
-
   copyOf<Key extends Pick<ObjectKey, 'partition' | 'gvr'>>(key: Key): Key {
     const { partition, gvr } = key
     if (partition.identity === unprovenIdentity || !this.#parts.isShared(gvr)) return key
     return { ...key, partition: { ...partition, identity: everyone } }
   }
 
-  isWithdrawnSince(asOf: number, holder: Identity): boolean {
-    return [...this.#withdrawn].some(([of, at]) => at > asOf && holder.startsWith(of))
-  }
-
-  put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+  async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    const { path, bodies } = this.#parts
     const scope = this.#scopeKey(key)
-    return this.#put(scope, gvk, object, holderIn(scope, key))
+    const holder = holderIn(scope, key)
+    const stored = this.#scopeOf(key)
+    if (stored && this.#forgetting === 0 && this.#hasRecorded(stored, object)) {
+      const record = stored.grantOf(nameKey(object), holder)
+      if (record) await path.push({ compose: () => ({ record }), bytes: 0, applied: nothing })
+      return
+    }
+    const compose = (): Composed => {
+      const part = bodies.stored(scope, object)
+      const marks = marksOf([part], path)
+      const [confirmedAt, mark] = [now(), markOf(object)]
+      return {
+        record: { kind: 'put', scope, holder, gvk, confirmedAt, object: mark, bodies: marks },
+        bodies: [part[0]],
+        marks,
+      }
+    }
+    await path.push({ compose, bytes: object.bytes.byteLength, applied: nothing })
   }
 
   async forget(key: ObjectKey): Promise<void> {
@@ -343,14 +324,9 @@ export class LogStore implements ObjectStore {
     })
   }
 
-  async withdraw(holders: string, what: Withdrawal | DocumentKey): Promise<void> {
+  async withdraw(holders: string, what: Withdrawal): Promise<void> {
     const { state, path } = this.#parts
-    this.#withdrawn.set(holders, ++this.withdrawals)
-    const refused =
-      'path' in what
-        ? ({ of: 'objects', gvr: documentResource, namespace: '', name: what.path } as const)
-        : what
-    const record = { kind: 'withdraw', holders, what: refused } as const
+    const record = { kind: 'withdraw', holders, what } as const
     // No caller is given it any more, whether the disk takes that or not.
     const had = state.withdraw(record)
     // What is being written for the caller is in the state when this is its turn.
@@ -362,15 +338,6 @@ export class LogStore implements ObjectStore {
   async drop(): Promise<void> {
     const compose = (): Composed => ({ record: { kind: 'drop', of: 'all' } })
     await this.#parts.path.push({ compose, bytes: 0, durable: true, applied: nothing })
-  }
-
-  putDocument(
-    { identity, path, representation }: DocumentKey,
-    { mediaType, body }: DocumentContent,
-  ): Promise<void> {
-    const gvk = { group: '', version: '', kind: '' }
-    const document = { ...documentOf(path), uid: mediaType, resourceVersion: '', bytes: body }
-    return this.#put(documentScope(identity, representation), gvk, document)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -385,41 +352,6 @@ export class LogStore implements ObjectStore {
     await upkeep.end()
     await log.close()
     release()
-  }
-
-  #get(
-    of: ScopeKey,
-    named: Pick<ObjectKey, 'namespace' | 'name'>,
-    holder?: Identity,
-  ): StoredObject | 'absent' | undefined {
-    const scope = this.#isOver ? undefined : this.#parts.state.scope(of)
-    const found = scope && knownObject(scope, named, holder).current
-    if (typeof found !== 'object') return found
-    const [object] = this.#readable(() => this.#parts.bodies.read(of, [found.held])) ?? []
-    if (!object) return undefined
-    const { gvk, confirmedVersion, confirmedAt } = found
-    return { gvk, object, confirmedVersion, confirmedAt }
-  }
-
-  async #put(of: ScopeKey, gvk: GVK, object: ApiObject, holder?: Identity): Promise<void> {
-    const { state, path, bodies } = this.#parts
-    const scope = this.#isOver ? undefined : state.scope(of)
-    if (scope && this.#forgetting === 0 && this.#hasRecorded(scope, object)) {
-      const record = scope.grantOf(nameKey(object), holder)
-      if (record) await path.push({ compose: () => ({ record }), bytes: 0, applied: nothing })
-      return
-    }
-    const compose = (): Composed => {
-      const part = bodies.stored(of, object)
-      const marks = marksOf([part], path)
-      const [confirmedAt, mark] = [now(), markOf(object)]
-      return {
-        record: { kind: 'put', scope: of, holder, gvk, confirmedAt, object: mark, bodies: marks },
-        bodies: [part[0]],
-        marks,
-      }
-    }
-    await path.push({ compose, bytes: object.bytes.byteLength, applied: nothing })
   }
 
   /** Whether a put changes nothing: the record is of this state, or something newer is stored. */
@@ -529,14 +461,6 @@ const readersOf = ([owner]: ScopeKey, holders: ReadonlySet<string>): readonly Id
 const sizeOf = ({ body }: Held): number => body.length
 
 const nothing = (): undefined => undefined
-
-const documentScope = (identity: Identity, representation: string): ScopeKey =>
-  scopeOf({ identity, representation: representation as RepresentationKey }, documentResource)
-
-const documentOf = (path: string): Pick<ObjectKey, 'namespace' | 'name'> => ({
-  namespace: '',
-  name: path,
-})
 
 export const damaged = 'stored data is damaged: it is not served until an API server sends it again'
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import * as resources from '../../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { hubIdentity, nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
+import { documentAt, putDocument } from '../../../../src/hub/store/document.ts'
 import type { CollectionKey, ObjectStore, Partition } from '../../../../src/hub/store/store.ts'
 import { tokenResource } from '../../../../src/hub/store/token-name.ts'
 import {
@@ -45,8 +46,8 @@ const isNeeded = (name: Name): boolean => ['pods', 'secrets', 'ofHub'].includes(
 const left = (store: ObjectStore): Name[] => names.filter((name) => store.list(of[name]))
 
 const documents = {
-  discovery: { identity: nodeIdentity, path: '/apis/apps/v1?hash=1', representation: '' },
-  openapi: { identity: nodeIdentity, path: '/openapi/v3', representation: '' },
+  discovery: documentAt(nodeIdentity, '/apis/apps/v1', ''),
+  openapi: documentAt(nodeIdentity, '/openapi/v3', ''),
 }
 
 /** Growth that is needed, so that all else has to go for it. Resolves to whether it was taken. */
@@ -72,14 +73,14 @@ void t.test('near to its size the least needed goes, and what boots the node nev
   for (const name of names) await replace(store, of[name], head(500), pods(20, 1, 2_000))
   await store.put(keyOf('own'), pod, object('own', 501))
   for (const key of Object.values(documents))
-    await store.putDocument(key, { mediaType: 'text/plain', body: Buffer.alloc(2_000) })
+    await putDocument(store, key, 'text/plain', Buffer.alloc(2_000))
   await grow(store, 1 << 20)
   t.strictSame(left(store), names, 'as long as there is room nothing goes')
   t.notOk(await grow(store, 2 * maxBytes, 5_000), 'what no room can be made for is refused')
   t.strictSame(left(store), names.filter(isNeeded))
   t.strictSame(evicted, [['old', 61]], 'three collections of 20, and a document')
-  t.ok(store.document(documents.discovery))
-  t.notOk(store.document(documents.openapi))
+  t.ok(store.get(documents.discovery))
+  t.notOk(store.get(documents.openapi))
   t.equal(got(store, keyOf('own')), 'own at 501')
   for (const name of ['pods', 'secrets', 'ofHub'] as const)
     t.equal(listed(store, of[name])?.length, 20)

@@ -1,3 +1,4 @@
+import { documentAt } from '../../../../src/hub/store/document.ts'
 import { join } from 'node:path'
 import t from 'tap'
 import { nodeIdentity } from '../../../../src/api/request/identity.ts'
@@ -12,7 +13,7 @@ export const faults: string[] = []
 t.beforeEach(() => faults.splice(0))
 
 export const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
-export const api = { identity: nodeIdentity, path: '/api', representation: '' }
+export const api = documentAt(nodeIdentity, '/api', '')
 
 export const open = (directory: string, with_: Partial<StoreOptions> = {}): Promise<LogStore> =>
   openStore({
