@@ -43,7 +43,7 @@ export function collectionKey(
 }
 
 /** The object that a request names. */
-export const namedObject = ({ gvr, namespace = '', name = '' }: ResourceRequest) => ({
+const namedObject = ({ gvr, namespace = '', name = '' }: ResourceRequest) => ({
   gvr,
   namespace,
   name,
