@@ -4,7 +4,6 @@ import { Filters } from '../../src/hub/filter/filters.ts'
 import type { Shown, ShownPod } from '../../src/hub/filter/host-network/shown-pods.ts'
 import type { Inputs, PoolFacts } from '../../src/hub/filter/inputs.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
-import type { StatusError } from '../../src/api/kube/status.ts'
 import { inputsOf } from '../kit/inputs.ts'
 import { podCursor, podKind, podObject, statuses, type PodParts } from '../kit/pods.ts'
 
@@ -88,50 +87,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
       const { look, object } = await shown(hostPool, { spec: { nodeName: 'node-2' } })
       t.equal(look, object)
     })
-
-    for (const [known, propagated] of [
-      [hostPool, true],
-      [podPool, false],
-    ] as const) {
-      await t.test(`two pods in such a pool are shown alike: ${propagated}`, async (t) => {
-        const { chain } = filterOf(known)
-        const both = ['a', 'b'].map((name) => podObject(encoding, name))
-        await chain.prepare(podKind, encoding, both)
-        const looks = both.map((object) => isPropagated(chain.apply(podKind, encoding, object)))
-        t.strictSame(looks, [propagated, propagated])
-      })
-    }
-
-    await t.test('until the pool’s kind is known, requests get 503', async (t) => {
-      for (const unknown of [undefined, pool(undefined)]) {
-        const refused = shown({ propagation: 'on', pool: unknown })
-        const { status } = (await refused.catch((error: unknown) => error)) as StatusError
-        t.match(status, { code: 503, message: /^hostnetworkpropagation: / })
-      }
-    })
-  })
-
-  void t.test(`nothing but hostNetwork is written: ${encoding}`, async (t) => {
-    const ports = [{ containerPort: 80, protocol: 'TCP' }]
-    const parts = {
-      spec: { dnsPolicy: 'ClusterFirst', containers: [{ name: 'main', image: 'main', ports }] },
-    }
-    const { look } = await shown({ propagation: 'on', pool: pool(true) }, parts)
-    const asked = podObject(encoding, 'a', { spec: { ...parts.spec, hostNetwork: true } })
-    t.ok(look)
-    if (!look) return
-    const [made, wanted] = [look, asked].map((object) => podCursor(encoding, object))
-    for (const path of [
-      ['spec', 'dnsPolicy'],
-      ['spec', 'hostNetwork'],
-      ['spec', 'nodeName'],
-      ['spec', 'containers', 0, 'ports', 0, 'containerPort'],
-      ['spec', 'containers', 0, 'ports', 0, 'hostPort'],
-      ['status', 'phase'],
-    ]) {
-      t.equal(made?.value(path), wanted?.value(path), path.join('.'))
-    }
-    t.match(look, { uid: 'a', resourceVersion: '7', namespace: 'default', name: 'a' })
   })
 
   void t.test(`mirrors of static pods are left alone: ${encoding}`, async (t) => {
@@ -178,11 +133,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
         }
       }
     }
-  })
-
-  void t.test(`off leaves pods unchanged: ${encoding}`, async (t) => {
-    const { look, object } = await shown({ propagation: 'off', pool: pool(true) })
-    t.equal(look, object)
   })
 
   void t.test(`a new pod is kept before it is sent: ${encoding}`, async (t) => {
