@@ -1,8 +1,11 @@
 import t from 'tap'
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { arms } from '../../bench/host-network/arms.ts'
 import { picturesOf, readRecord } from '../../bench/host-network/record.ts'
 import { sentencesOf } from '../../bench/host-network/sentences.ts'
+import { agrees } from '../../bench/host-network/table.ts'
+import { workloads } from '../../bench/host-network/workloads.ts'
 import { lint } from '../../src/cli/lint-command.ts'
 
 const page = globSync('test/node/lint/examples/*.md')
@@ -36,6 +39,8 @@ void t.test('the page shows what nodehub lint prints for each example', async (t
 
 void t.test('pictures and sentences are those of the committed record', async (t) => {
   const record = readRecord()
+  t.equal(record.rows.length, arms.length * workloads.length)
+  for (const row of record.rows) t.ok(agrees(row), `${row.arm.name}, ${row.workload.name}`)
   for (const [file, picture] of picturesOf(record))
     t.equal(readFileSync(file, 'utf8'), picture, 'node test/write-tables.ts mends it')
   const comparison = readFileSync('docs/design/host-network-comparison.md', 'utf8')
