@@ -31,6 +31,9 @@ const loadedLate = {
       onResolve({ filter: new RegExp(`^${imported}$`) }, ({ kind }) =>
         kind === 'dynamic-import' ? { path: `./${name}.js`, external: true } : undefined,
       )
+    onResolve({ filter: /\/tracing\/opentelemetry\.ts$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: './opentelemetry.js', external: true } : undefined,
+    )
   },
 }
 
@@ -110,6 +113,8 @@ await build({
     start: join(sources, 'cli', 'bundled-start.ts'),
     // A thread, which `start` expects beside its own file.
     killer: join(sources, 'cli', 'killer.ts'),
+    // With its packages, which only a hub with tracing loads.
+    opentelemetry: join(sources, 'tracing', 'opentelemetry.ts'),
   },
   outdir: beside,
   plugins: [builtinsDirectly, loadedLate],

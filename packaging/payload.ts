@@ -27,6 +27,13 @@ export const programFolder = '/opt/nodehub'
 /** Settings of the packaged unit; an upgrade keeps what the operator has written there. */
 export const configFile = '/etc/nodehub/config.yaml'
 
+/** Where shells look for completions; Debian's zsh in a folder of its own. */
+const completionFiles = {
+  bash: ['/usr/share/bash-completion/completions/nodehub'],
+  zsh: ['/usr/share/zsh/site-functions/_nodehub', '/usr/share/zsh/vendor-completions/_nodehub'],
+  fish: ['/usr/share/fish/vendor_completions.d/nodehub.fish'],
+}
+
 export interface PayloadSource {
   /** A checkout with `dist` built, and the packages of package-lock.json installed. */
   readonly project: string
@@ -54,6 +61,8 @@ export function stagePayload(root: string, { project, node }: PayloadSource): Pa
   const files = new Map<string, { readonly content: string | Buffer; readonly mode: number }>()
   const own = (name: string): Buffer => readFileSync(join(import.meta.dirname, name))
   files.set('/usr/bin/nodehub', { content: own('nodehub.sh'), mode: 0o755 })
+  const plugin = '#!/bin/sh\nexec /usr/bin/nodehub kubectl "$@"\n'
+  files.set('/usr/bin/kubectl-nodehub', { content: plugin, mode: 0o755 })
   files.set(configFile, { content: own('config.yaml'), mode: 0o600 })
   for (const [name, content] of Object.entries(packagedUnits()))
     files.set(`/usr/lib/systemd/system/${name}`, { content, mode: 0o644 })
@@ -61,6 +70,11 @@ export function stagePayload(root: string, { project, node }: PayloadSource): Pa
     content: `${copyright}${readFileSync(join(project, 'LICENSE'), 'utf8')}`,
     mode: 0o644,
   })
+  for (const [shell, paths] of Object.entries(completionFiles)) {
+    const main = join(program, 'dist', 'src', 'main.js')
+    const content = execFileSync(process.execPath, [main, 'completion', shell])
+    for (const path of paths) files.set(path, { content, mode: 0o644 })
+  }
   files.set(manPageFile, { content: manPage, mode: 0o644 })
   write(join(root, configSchemaFile), JSON.stringify(configSchema(), undefined, 2), 0o644)
   const pages = ['CHANGELOG.md', 'docs/*.md', 'docs/status-page/*.webp']

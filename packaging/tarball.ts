@@ -16,6 +16,9 @@ import { configFile, copyPayload, programFolder, type Payload } from './payload.
 const compressors = { none: '', gzip: 'z', xz: 'J' } as const
 const endings = { none: 'tar', gzip: 'tar.gz', xz: 'tar.xz' } as const
 
+/** kubectl's plugin in the unpacked tarball, which krew links to and does not install. */
+export const tarballPlugin = 'kubectl-nodehub'
+
 /** Builds `nodehub-VERSION-linux-ARCHITECTURE.tar…`, with a script that installs it. */
 export function buildTarball(payload: Payload, { out, work, compression }: Build): string {
   const name = `nodehub-${payload.version}-linux-${payload.architecture.debian}`
@@ -26,6 +29,7 @@ export function buildTarball(payload: Payload, { out, work, compression }: Build
   mkdirSync(folder, { recursive: true })
   for (const path of [join(folder, 'setup.sh'), installed])
     writeFileSync(path, script, { mode: 0o755 })
+  writeFileSync(join(folder, tarballPlugin), pluginScript, { mode: 0o755 })
   const file = join(out, `${name}.${endings[compression]}`)
   execFileSync('tar', [
     `-c${compressors[compression]}f`,
@@ -39,6 +43,11 @@ export function buildTarball(payload: Payload, { out, work, compression }: Build
   ])
   return file
 }
+
+const pluginScript = `#!/bin/sh
+here=$(dirname "$(readlink -f "$0")")/files${programFolder}
+exec "$here/bin/node" --disable-sigusr1 "$here/dist/src/main.js" kubectl "$@"
+`
 
 /** POSIX sh, with tools of coreutils or busybox alone. */
 const setupScript = ({ files, version }: Payload): string => `#!/bin/sh

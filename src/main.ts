@@ -5,8 +5,11 @@
 // on.
 process.on('SIGUSR1', () => undefined)
 
+const { basename } = await import('node:path')
 const { runCli } = await import('./cli/cli.ts')
-const code = await runCli(process.argv.slice(2), {
+// kubectl runs a program of this name for `kubectl nodehub`.
+const plugin = basename(process.argv[1] ?? '') === 'kubectl-nodehub' ? ['kubectl'] : []
+const code = await runCli([...plugin, ...process.argv.slice(2)], {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
 })

@@ -14,7 +14,7 @@ import { posix } from 'node:path'
 export const floors: readonly (readonly string[])[] = [
   ['base'],
   ['api/kube', 'certificates'],
-  ['api/request', 'api/codec', 'metrics', 'config'],
+  ['api/request', 'api/codec', 'metrics', 'config', 'tracing'],
   ['http/exchange', 'api/reflector'],
   ['http/client', 'hub/store'],
   ['hub/answers'],

@@ -45,6 +45,14 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
     summary: 'run admission and the controller of NodePools, once per cluster',
     load: async (argv) => (await import('./cluster-command.ts')).clusterOf(argv),
   },
+  kubectl: {
+    summary: 'report on the hubs of all nodes, also as kubectl nodehub',
+    load: async (argv) => (await import('./kubectl/kubectl-command.ts')).kubectlOf(argv),
+  },
+  completion: {
+    summary: 'print the completion script for bash, zsh or fish',
+    load: async () => (await import('./completion/completion.ts')).completionOf(commands),
+  },
   demo: {
     summary: 'try a hub on a laptop, without a cluster',
     load: async () => (await import('./demo-command.ts')).demo,
@@ -57,8 +65,6 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
 
 /** What takes the place of commands that an earlier release had. */
 const gone: Readonly<Record<string, string>> = {
-  completion:
-    'there is no completion any more: nodehub --help has the commands, and the help of each its flags',
   backup: 'there is no backup any more: a hub reads its cache again from the cloud',
   restore: 'there is no restore any more: a hub reads its cache again from the cloud',
 }

@@ -9,7 +9,7 @@ export interface Terminal {
   err(text: string): void
 }
 
-/** A command, or a subcommand: its help, and its part of the manual, are of this. */
+/** A command, or a subcommand: its help, its part of the manual and of completion are of this. */
 export interface Command {
   /** What is typed, without the name of the program, a line for each form. */
   readonly usage: string
@@ -22,6 +22,10 @@ export interface Command {
   readonly afterFlags?: string
   /** Names that `load` takes as well. */
   readonly subcommands?: readonly string[]
+  /** One of these words has to follow. */
+  readonly words?: readonly string[]
+  /** File names may follow. */
+  readonly files?: true
   run(argv: readonly string[], terminal: Terminal): Promise<ExitCode>
 }
 
@@ -37,6 +41,7 @@ export interface CommandEntry {
 
 /** What is typed for a command, with its subcommand if any. */
 export function programName(command: string): string {
+  if (/^kubectl(?: |$)/.test(command)) return command.replace('kubectl', 'kubectl nodehub')
   return command === '' ? 'nodehub' : `nodehub ${command}`
 }
 

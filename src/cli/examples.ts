@@ -60,6 +60,11 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['with another', 'cluster give-back --kubeconfig=admin.conf --context=edge'],
     ['from another namespace', 'cluster give-back --kubeconfig=admin.conf --namespace=edge-system'],
   ],
+  completion: [
+    ['bash', 'completion bash'],
+    ['zsh', 'completion zsh'],
+    ['fish', 'completion fish'],
+  ],
   inspect: [
     ['whether all is well', 'inspect status'],
     ['whether the node would come back without a link', 'inspect boot'],
@@ -92,6 +97,26 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
       'a node that is in no cluster yet',
       'join --nodepool-name=edge-a --server-addr=https://10.0.0.1:6443 \\\n      --join-token=TOKEN --discovery-token-ca-cert-hash=sha256:HEX',
     ],
+  ],
+  'kubectl status': [
+    ['the fleet by release', 'kubectl status'],
+    ['one node', 'kubectl status edge-1'],
+    ['for a program', 'kubectl status edge-1 -o json'],
+  ],
+  'kubectl fleet': [
+    ['every node, the worst first', 'kubectl fleet'],
+    ['the nodes of a pool', 'kubectl fleet -l apps.openyurt.io/nodepool=kiosks'],
+    ['in another cluster', 'kubectl fleet --context edge'],
+  ],
+  'kubectl why': [
+    ['an object in a namespace', 'kubectl why edge-1 get configmaps/web -n shop'],
+    ['a path, as in logs', 'kubectl why edge-1 /api/v1/namespaces/shop/pods?watch=true'],
+    ['a whole list', 'kubectl why edge-1 list services'],
+  ],
+  kubectl: [
+    ['every node, the worst first', 'kubectl fleet'],
+    ['one node', 'kubectl status edge-1'],
+    ['why a node answers as it does', 'kubectl why edge-1 list services'],
   ],
   leave: [
     ['what would change', 'leave --dry-run'],

@@ -62,6 +62,7 @@ Exit codes: 0, no errors; 1, errors, or too many warnings; 2, invalid
 arguments, or a file that cannot be read.
 `,
   flags: lintFlags,
+  files: true,
   async run(argv, terminal) {
     const { values, words: files, mistakes } = readFlags(lintFlags, argv)
     const all =

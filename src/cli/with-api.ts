@@ -8,12 +8,14 @@ interface Asking {
   /** Command and subcommand, for messages. */
   readonly command: string
   readonly terminal: Terminal
+  /** The exit code where nothing can be read. Default: 1. */
+  readonly failed?: ExitCode
 }
 
 /** Calls `act` with a client of the API server; a failure becomes a sentence. */
 export async function withApi(
   config: ClusterClientConfig,
-  { command, terminal }: Asking,
+  { command, terminal, failed = 1 }: Asking,
   act: (api: ApiServer) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   try {
@@ -24,7 +26,7 @@ export async function withApi(
     })
   } catch (error) {
     terminal.err(`${programName(command)}: ${messageOf(error)}\n`)
-    return 1
+    return failed
   }
 }
 

@@ -135,6 +135,8 @@ export function observations(values: Values, credentials: CredentialFiles): stri
   }
   if (values['hub-cert-organizations'].length > 0 && values['hub-cert-signer'] === undefined)
     notes.push('--hub-cert-organizations has no effect without --hub-cert-signer')
+  if (values['tracing-sampling-rate-per-million'] > 0 && values['tracing-endpoint'] === undefined)
+    notes.push('--tracing-sampling-rate-per-million has no effect without --tracing-endpoint')
   const loopback = ['127.', '::1'].some((start) => values['bind-proxy-address'].startsWith(start))
   if (!loopback && plainProxyOf(values) === 'served') {
     notes.push(

@@ -64,6 +64,15 @@ export interface StartConfig {
   /** `undefined`: the limit of the process's control group. */
   readonly memoryLimitBytes: number | undefined
   readonly minRequestTimeoutMs: number
+  /** Where traces are exported; `undefined`: no request is traced. */
+  readonly tracing: TracingConfig | undefined
+}
+
+interface TracingConfig {
+  /** The base address of the collector. */
+  readonly endpoint: URL
+  /** Of requests that continue no trace. */
+  readonly samplingRatePerMillion: number
 }
 
 /**
@@ -178,6 +187,7 @@ export function startConfigOf(
     },
     memoryLimitBytes: bytesOf(values['memory-limit']),
     minRequestTimeoutMs: values['min-request-timeout'],
+    tracing: tracingOf(values),
   })
 }
 
@@ -261,6 +271,11 @@ export function bootstrapOf(values: LiveValues): BootstrapConfig {
 function nodePoolsOf(values: LiveValues): LiveConfig['nodePools'] {
   if (values['enable-pool-service-topology']) return 'buckets'
   return values['enable-node-pool'] ? 'status' : 'off'
+}
+
+function tracingOf(values: StartValues): TracingConfig | undefined {
+  const { 'tracing-endpoint': endpoint, 'tracing-sampling-rate-per-million': rate } = values
+  return endpoint && { endpoint, samplingRatePerMillion: rate }
 }
 
 function configMapOf(values: StartValues): StartConfig['configMap'] {

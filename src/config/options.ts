@@ -14,8 +14,6 @@ import * as is from './value.ts'
 import { former } from './former-options.ts'
 import { yurthubOptions } from './yurthub-options.ts'
 
-const noTraces = 'the hub exports no traces; it passes traceparent and tracestate on'
-
 /**
  * Every setting of `nodehub start`, by flag name. Names and defaults are yurthub's if it has the
  * setting (cmd/yurthub/app/options/options.go).
@@ -267,7 +265,7 @@ export const options = {
     type: is.boolean,
     group: 'Node',
     live: true,
-    help: 'Write to the Node: the condition OfflineReady (would it and its pods come back now without a link?) and the annotation nodehub.io/report.',
+    help: 'Write to the Node, for kubectl nodehub fleet: the condition OfflineReady (would it and its pods come back now without a link?) and the annotation nodehub.io/report.',
     aliases: ['hub-report'],
     default: false,
   }),
@@ -448,6 +446,18 @@ export const options = {
     help: 'klog verbosity: below 4 is --log-level=info, below 6 debug, from there trace.',
     default: undefined,
   }),
+  'tracing-endpoint': option({
+    type: is.orEmpty(is.httpAddress),
+    group: 'Operation',
+    help: 'Where traces of requests are exported: the base address of an OpenTelemetry collector, to which the hub posts OTLP over HTTP at v1/traces (docs/monitoring.md). Without it there is no tracing.',
+    default: undefined,
+  }),
+  'tracing-sampling-rate-per-million': option({
+    type: is.count(0, 1_000_000),
+    group: 'Operation',
+    help: 'How many of a million requests that continue no trace are traced. Requests that continue a sampled trace are always traced.',
+    default: 0,
+  }),
   'shutdown-grace-period': option({
     type: is.duration,
     group: 'Operation',
@@ -466,16 +476,6 @@ export const options = {
     is.oneOf(['off', 'decisions', 'rbac']),
     'What decided offline about rights and tokens.',
     'the last decisions of API servers decide, as with decisions',
-  ),
-  'tracing-endpoint': former(
-    is.text('ADDRESS'),
-    'Where traces of requests were exported.',
-    noTraces,
-  ),
-  'tracing-sampling-rate-per-million': former(
-    is.text('N'),
-    'How many of a million requests were traced.',
-    noTraces,
   ),
   ...yurthubOptions,
 } as const satisfies Readonly<Record<string, Option<unknown>>>

@@ -244,6 +244,19 @@ export const serverAddress: ValueType<URL> = {
   },
 }
 
+/** An http:// or https:// address, perhaps with a path. */
+export const httpAddress: ValueType<URL> = {
+  placeholder: 'http://HOST:PORT',
+  parse(text) {
+    const url = URL.parse(text)
+    if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
+      return wrong('is neither an https:// nor an http:// address')
+    if (url.username !== '' || url.password !== '') return wrong('must not carry a password')
+    if (url.search !== '' || url.hash !== '') return wrong('must end after the path')
+    return { value: url }
+  },
+}
+
 /** `host` or `host:port`; an IPv6 address with a port needs brackets. */
 export const hostAndPort: ValueType<{ readonly host: string; readonly port?: number }> = {
   placeholder: 'HOST[:PORT]',

@@ -41,6 +41,7 @@ import { openOperatorsPort } from './wiring/parts/operators-port.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
 import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
+import { tracerOf } from './wiring/tracing.ts'
 
 /**
  * A running hub. Disposing lets requests in flight finish within the configured grace period, then
@@ -110,6 +111,7 @@ export async function startHub(
     (reason, level) => metrics.requestsRejected.add({ reason, priority_level: level }),
   )
   const refused = new RefusedReads()
+  const tracer = parts.use(await tracerOf(config, metrics, log))
   inOwnFolder('--root-dir', config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
   const modules = await filtersOfModules(config)
 
@@ -183,6 +185,7 @@ export async function startHub(
     open,
     admission,
     refused,
+    tracer,
     metrics,
     log,
     onAnswer: (line, detail) => {

@@ -254,6 +254,13 @@ export const metricTable = {
     help: 'Ports that propagated pods share with other pods or with what a node usually has there (`nodehub inspect host-network` names them).',
     labels: [],
   },
+  tracingSpans: {
+    name: 'nodehub_tracing_spans_total',
+    type: 'counter',
+    help: 'Spans of recorded traces (--tracing-endpoint), by result: exported, the collector has taken them; full, too many were pending; failed, the collector did not take them.',
+    labels: ['result'],
+    initialValues: { result: ['exported', 'full', 'failed'] },
+  },
   recorded: {
     name: 'nodehub_recorded_total',
     type: 'counter',

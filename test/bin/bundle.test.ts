@@ -17,6 +17,7 @@ import { codeToKeep, keptCode } from '../../src/cli/compiled-code.ts'
 import { podsOfNode, serviceAccounts } from '../kit/cloud.ts'
 import { plainNode } from '../kit/cluster/plain-node.ts'
 import { freePort } from '../kit/free-port.ts'
+import { otlpReceiver } from '../kit/otlp-receiver.ts'
 import { rootFolder, startCloud } from '../kit/hub.ts'
 import { hubFlags } from '../kit/hub-config.ts'
 import { HubProcess, signal } from '../kit/hub-process.ts'
@@ -68,8 +69,10 @@ void t.test('the built hub serves offline from its store', async (t) => {
   t.equal(statSync(kept).mode & 0o777, 0o600)
   const { ino } = statSync(kept)
   await cloud.unplug()
-  // A start that finds its certificates stored does without what makes them.
+  // A start that finds its certificates stored does without what makes them, and one without
+  // tracing without OpenTelemetry.
   rmSync(join(dirname(program), 'cli', 'x509.js'))
+  rmSync(join(dirname(program), 'cli', 'opentelemetry.js'))
 
   const offline = start()
   await offline.says(/^listening/)
@@ -98,4 +101,27 @@ void t.test('the built hub starts with unusable compiled code', async (t) => {
   signal(hub.pid, 'SIGTERM')
   t.equal(await hub.ended(), 0)
   t.not(statSync(kept).ino, ino, 'it is replaced')
+})
+
+void t.test('the built hub exports traces', async (t) => {
+  const program = bundle(t)
+  const [cloud, receiver] = await Promise.all([startCloud(t), otlpReceiver(t)])
+  const rootDir = rootFolder(t)
+  const ports = [await freePort(), await freePort(), await freePort()] as const
+  const flags = [
+    `--tracing-endpoint=${receiver.url}`,
+    '--tracing-sampling-rate-per-million=1000000',
+  ]
+  const hub = new HubProcess(
+    rootDir,
+    ports,
+    hubFlags(rootDir, { upstreams: [cloud], flags }),
+    program,
+  )
+  t.teardown(() => hub.kill())
+  await hub.says(/^listening/)
+  await hub.as('kubelet').list(podsOfNode)
+  signal(hub.pid, 'SIGTERM')
+  t.equal(await hub.ended(), 0)
+  t.match(receiver.spans.at(-1), { name: 'GET /api/v1/pods' })
 })

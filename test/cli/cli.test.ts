@@ -102,13 +102,15 @@ void t.test('every command has help that names its flags', async (t) => {
     'lint',
     'manifests',
     'cluster',
+    'kubectl',
+    'completion',
     'demo',
     'version',
   ])
   for (const command of commands) {
     const { code, out, err } = await nodehub(`${command} --help`)
     t.match({ code, err }, { code: 0, err: '' }, command)
-    t.match(out, `Usage: nodehub ${command}`)
+    t.match(out, `Usage: ${command === 'kubectl' ? 'kubectl nodehub' : `nodehub ${command}`}`)
     t.ok(
       out.split('\n').every((line) => line.length <= 100),
       `${command}: lines fit a terminal`,
@@ -155,11 +157,11 @@ void t.test('former names of flags are accepted, and shown nowhere', async (t) =
 })
 
 void t.test('every help ends with three examples, of flags that it names', async (t) => {
-  const names = Object.keys(examples).filter((name) => name !== 'version')
+  const names = Object.keys(examples).filter((name) => !['version', 'completion'].includes(name))
   for (const name of [...names, 'inspect cache']) {
     const { out } = await nodehub(`${name} --help`)
     const [text = '', shown = ''] = out.split('\nExamples:\n')
-    const typed = shown.match(/^ {2}nodehub /gm) ?? []
+    const typed = shown.match(/^ {2}(?:kubectl )?nodehub /gm) ?? []
     t.equal(typed.length, 3, name)
     const named = ['demo', 'check-config'].includes(name)
       ? (await nodehub('start --help')).out

@@ -572,3 +572,25 @@ void t.test('sizes are given as Kubernetes has them', async (t) => {
   }
   t.match(wrong(['--cache-max-bytes=1Mi']), [/is less than 16Mi/])
 })
+
+void t.test('tracing is off by default, and takes the address of a collector', async (t) => {
+  t.equal(right([]).config.tracing, undefined)
+  t.equal(right(['--tracing-endpoint=']).config.tracing, undefined)
+  const rate = '--tracing-sampling-rate-per-million=5'
+  t.strictSame(right(['--tracing-endpoint=http://127.0.0.1:4318/otlp', rate]).config.tracing, {
+    endpoint: new URL('http://127.0.0.1:4318/otlp'),
+    samplingRatePerMillion: 5,
+  })
+  t.match(right([rate]).notes.join(' '), 'per-million has no effect without --tracing-endpoint')
+  for (const [address, mistake] of [
+    ['127.0.0.1:4318', 'is neither an https:// nor an http:// address'],
+    ['grpc://a:4317', 'is neither an https:// nor an http:// address'],
+    ['http://me:secret@a:4318', 'must not carry a password'],
+    ['http://a:4318/?token=1', 'must end after the path'],
+  ] as const) {
+    const [said = ''] = wrong([`--tracing-endpoint=${address}`])
+    t.match(said, mistake)
+    t.notMatch(said, 'secret')
+  }
+  t.match(wrong(['--tracing-sampling-rate-per-million=1000001']), [/from 0 to 1000000/])
+})

@@ -58,6 +58,7 @@ import { unsyncedMs } from '../../src/hub/store/log/open.ts'
 import { entryBytes } from '../../src/hub/store/log/scope.ts'
 import * as upkeep from '../../src/hub/store/log/upkeep.ts'
 import { groupBytes, highWater } from '../../src/hub/store/log/write-path.ts'
+import * as tracing from '../../src/tracing/opentelemetry.ts'
 import { isThere, testsIn } from '../named-tests.ts'
 import { rowsUnder } from '../tables.ts'
 
@@ -223,6 +224,12 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Written at once': [bytes(groupBytes)],
     'Filter states remembered of programs': [counted(mostCollections)],
     'Pods whose network is remembered': [counted(mostPods)],
+  },
+  '## Tracing': {
+    'Pending spans': [counted(tracing.mostPendingSpans)],
+    'Request to the collector': [`${tracing.batchSpans} spans`, time(tracing.exportMs)],
+    'Wait for the last spans at a stop': [time(tracing.flushMs)],
+    'Value of an attribute': [`${counted(tracing.longestValue)} characters`],
   },
   '## Filters of your own': {
     'File of `--filter-module`': [bytes(largestModule)],

@@ -36,6 +36,8 @@ const ways: readonly (readonly [RegExp, ShellWay])[] = [
     /^kubectl -n kube-system (?:rollout|patch) /,
     { notRun: 'needs nodes with installers: adopt.test.ts has a DaemonSet rolled out' },
   ],
+  [/^kubectl nodehub /, { by: 'test/control-plane/fleet.test.ts' }],
+  [/^kubectl krew /, { notRun: 'needs krew; test/packaging/krew.test.ts has its rules' }],
   [/^kubectl kustomize /, { by: 'test/control-plane/chart.test.ts' }],
   [/^kubectl /, { by: 'test/control-plane/on-site-commands.test.ts' }],
   [/^helm install/, { by: 'test/control-plane/chart.test.ts' }],

@@ -199,6 +199,7 @@ export async function startHubParts(
     onAnswer: () => undefined,
     open: new OpenList(),
     refused: new RefusedReads(),
+    tracer: undefined,
   })
   const listener = await listen({
     at: [{ host: '127.0.0.1', port: 0 }],

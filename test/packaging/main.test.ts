@@ -19,7 +19,7 @@ import { buildDeb } from '../../packaging/deb.ts'
 import { manPageFile } from '../../packaging/man-page.ts'
 import { stagePayload, type Payload } from '../../packaging/payload.ts'
 import { buildRpm } from '../../packaging/rpm.ts'
-import { buildTarball } from '../../packaging/tarball.ts'
+import { buildTarball, tarballPlugin } from '../../packaging/tarball.ts'
 import { ownVersion } from '../../src/base/own-version.ts'
 import { whyNotRunnable } from '../../src/node/join/runnable.ts'
 import { buildProject, makeRootfs } from '../kit/built-project.ts'
@@ -85,9 +85,17 @@ const runIn = (root: string, ...argv: readonly string[]) =>
 async function runsIn(t: Test, root: string): Promise<void> {
   const { stdout } = runIn(root, '/usr/bin/nodehub', 'version')
   t.match(stdout, `nodehub ${ownVersion()}\nnode ${process.versions.node}\n`)
+  t.match(runIn(root, '/usr/bin/kubectl-nodehub', 'help').stdout, 'Usage: kubectl nodehub ')
   const unit = readFileSync(join(root, 'usr/lib/systemd/system/nodehub.service'), 'utf8')
   t.match(unit, 'ExecStart=/opt/nodehub/bin/node ')
   t.match(unit, ' start --config=/etc/nodehub/config.yaml\n')
+  const completion = readFileSync(
+    join(root, 'usr/share/bash-completion/completions/nodehub'),
+    'utf8',
+  )
+  t.match(completion, '\ncomplete -F _nodehub nodehub\n')
+  for (const path of ['zsh/vendor-completions/_nodehub', 'fish/vendor_completions.d/nodehub.fish'])
+    t.ok(existsSync(join(root, 'usr/share', path)), path)
   t.match(readFileSync(join(root, manPageFile), 'utf8'), '.SS cluster check\n')
   t.match(readFileSync(join(root, configSchemaFile), 'utf8'), '"server-addr"')
   for (const page of ['CHANGELOG.md', 'docs/offline-node.md', 'docs/status-page/offline.webp'])
@@ -180,6 +188,13 @@ void t.test(
     const folder = rootFolder(t)
     await exec('tar', ['-xf', buildTarball(payload, buildIn()), '-C', folder])
     const [setup = ''] = globSync(join(folder, '*/setup.sh'))
+    const linked = join(folder, 'kubectl-nodehub')
+    symlinkSync(join(dirname(setup), tarballPlugin), linked)
+    t.match(
+      spawnSync(linked, ['fleet', '--help'], { encoding: 'utf8' }).stdout,
+      'Usage: kubectl nodehub fleet ',
+      'krew installs nothing',
+    )
     await exec(setup, ['install', root])
     await runsIn(t, root)
     needsServers(t, root)
@@ -281,6 +296,12 @@ void t.test('npm pack has the files of a global install, which refuses an old No
   const pack = ['pack', '--json', '--ignore-scripts', '--dry-run', '--offline']
   const { stdout } = await exec('npm', pack, { cwd: project })
   const packed = JSON.stringify(JSON.parse(stdout))
+  const plugin = join(work, 'kubectl-nodehub')
+  symlinkSync(join(project, 'bin/nodehub.js'), plugin)
+  t.match(
+    spawnSync(process.execPath, [plugin, 'help'], { encoding: 'utf8' }).stdout,
+    'Usage: kubectl nodehub ',
+  )
   for (const path of ['bin/nodehub.js', 'dist/src/main.js', 'dist/src/cli/start.js'])
     t.match(packed, `"path":"${path}"`)
   const run = () =>

@@ -29,7 +29,7 @@ import {
   identifiesCluster,
 } from '../kit/cloud.ts'
 import { ownVersion } from '../../src/base/own-version.ts'
-import { hubReportAnnotation } from '../../src/api/kube/hub-report.ts'
+import { hubReportIn } from '../../src/api/kube/hub-report.ts'
 import {
   startOnlineHub,
   goOnline,
@@ -430,9 +430,8 @@ void t.test('the condition OfflineReady is written where it is enabled', async (
   const written = conditionOf(cloud)
   t.match(written, { status: 'True', reason: 'EverythingKept' })
   t.match(conditionOf(cloud, 'Ready'), ready, 'the condition of the kubelet is as it was')
-  const reported = cloud.sandbox.get(nodes, nodeName) as JsonObject
-  const report = at(reported, 'metadata', 'annotations', hubReportAnnotation) as string
-  t.match(JSON.parse(report), { version: ownVersion(), onlineSince: /^20.*Z$/, failing: [] })
+  const report = hubReportIn(cloud.sandbox.get(nodes, nodeName) as JsonObject)
+  t.match(report, { version: ownVersion(), onlineSince: /^20.*Z$/, failing: [] })
 
   // After a restart the node's own condition says what was written, and when it became so.
   await kubelet.get(firstQuestions[0] ?? '')

@@ -1,3 +1,6 @@
+import { parseJson, type JsonObject } from './json.ts'
+import { listAt, textAt } from './json-at.ts'
+
 /** The condition of a Node that shows its hub's boot verdict in the cluster. */
 export const offlineReadyCondition = 'OfflineReady'
 
@@ -11,4 +14,13 @@ export interface HubReport {
   readonly onlineSince: string
   /** The readiness checks that fail, each with its fault. */
   readonly failing: readonly string[]
+}
+
+/** The report on a Node; `undefined` where there is none, or none that can be read. */
+export function hubReportIn(node: JsonObject): HubReport | undefined {
+  const report = parseJson(textAt(node, 'metadata', 'annotations', hubReportAnnotation))
+  const version = textAt(report, 'version')
+  if (version === '') return undefined
+  const failing = listAt(report, 'failing').filter((each) => typeof each === 'string')
+  return { version, onlineSince: textAt(report, 'onlineSince'), failing }
 }

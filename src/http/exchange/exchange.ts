@@ -8,6 +8,7 @@ import type { Component } from '../../api/request/component.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import { unprovenIdentity, type Identity } from '../../api/request/identity.ts'
 import type { RequestInfo } from '../../api/request/request-info.ts'
+import type { Span } from '../../tracing/span.ts'
 import type { Explanation } from './explanation.ts'
 import type { HeaderList } from './headers.ts'
 
@@ -155,6 +156,8 @@ export interface Exchange extends Incoming {
   readonly onSent?: () => void
   /** Called with the bytes of each part of an upstream's answer that arrives; 0: its head. */
   readonly onReceived?: (bytes: number) => void
+  /** The span of the request, where its trace is recorded. */
+  readonly span?: Span
 }
 
 /** The origin of an answer, for traces and metrics. */

@@ -108,7 +108,12 @@ const isRefused = (exchange: Exchange, cloud: Cloud): boolean =>
 
 async function fromCache(exchange: Exchange, { local }: DispatchParts): Promise<Reply> {
   refuseUnproven(exchange)
-  return answerLocally(exchange, local)
+  const span = exchange.span?.child('read the store', 'internal', {})
+  try {
+    return await answerLocally(exchange, local)
+  } finally {
+    span?.end()
+  }
 }
 
 const unansweredReason = 'no API server answered the request'

@@ -1,4 +1,4 @@
-import type { Exchange, Handler, UpgradeReply, WireReply } from '../../http/exchange/exchange.ts'
+import type { Exchange, Handler, ReplySource, WireReply } from '../../http/exchange/exchange.ts'
 
 /** In a request `1` requests an explanation; in an answer it is the explanation. */
 const explainHeader = 'X-Nodehub-Explain'
@@ -28,15 +28,38 @@ export function withExplanation(mayBeExplained: (exchange: Exchange) => Promise<
 }
 
 /** Why the hub gave an answer, in the words of the header. */
-function explanationOf(reply: Exclude<WireReply, UpgradeReply>): string {
+interface ExplainedReply {
+  readonly source: ReplySource
+  readonly reason: string | undefined
+  readonly upstream: string | undefined
+  /** In seconds, of an answer of the cache. */
+  readonly age: string | undefined
+  readonly filters: readonly string[] | undefined
+}
+
+/**
+ * The explanation of an answer, as the header has it; other ways of explaining it use the same
+ * words.
+ */
+export function explained(reply: WireReply): ExplainedReply {
   const { from, explanation: { reason, upstream, filtered } = {} } = reply
-  const age = from === 'cache' ? reply.headers.get('age') : undefined
+  return {
+    source: from,
+    reason: reason === undefined ? undefined : quotable(reason),
+    upstream,
+    age: from === 'cache' && reply.kind !== 'upgrade' ? reply.headers.get('age') : undefined,
+    filters: filtered?.filters,
+  }
+}
+
+function explanationOf(reply: WireReply): string {
+  const { source, reason, upstream, age, filters } = explained(reply)
   return [
-    `source=${from}`,
-    ...(reason === undefined ? [] : [`reason="${quotable(reason)}"`]),
+    `source=${source}`,
+    ...(reason === undefined ? [] : [`reason="${reason}"`]),
     ...(upstream === undefined ? [] : [`upstream=${upstream}`]),
     ...(age === undefined ? [] : [`age=${age}`]),
-    ...(filtered ? [`filters=${filtered.filters.join(',')}`] : []),
+    ...(filters ? [`filters=${filters.join(',')}`] : []),
   ].join('; ')
 }
 

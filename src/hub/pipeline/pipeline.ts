@@ -4,6 +4,7 @@ import { stack } from '../../http/exchange/stack.ts'
 import type { AuthenticationRules } from '../identity/caller.ts'
 import { mayBeExplained } from '../identity/inspectors.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Tracer } from '../../tracing/span.ts'
 import { withAuthentication } from './authentication.ts'
 import type { AuthenticationForward } from './authentication-outcome.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
@@ -42,6 +43,8 @@ interface PipelineParts {
   readonly onAnswer: OnAnswer
   readonly open: OpenList<OpenRequest>
   readonly refused: RefusedReads
+  /** Absent: no traces are recorded. */
+  readonly tracer: Tracer | undefined
 }
 
 /** The whole data path, in the order in which a request travels. */
@@ -58,7 +61,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withLastResort(parts.onUnexpected, refused))
       // refuses foreign hosts, parses the URL, authenticates: the request becomes an exchange
       .through(withAuthentication(parts.callers, parts.ownHosts))
-      // counts every answer, whichever layer below gives it
+      // counts every answer, whichever layer below gives it, and begins the span of its trace
       .through(withTrace(parts))
       // explains an answer to root, and removes the field that requests it for all below
       .through(withExplanation((exchange) => mayBeExplained(exchange, parts.callers.owners)))

@@ -16,8 +16,10 @@ import { componentOf } from '../../api/request/component.ts'
 import { isLongRunning, isWatch, type RequestInfo } from '../../api/request/request-info.ts'
 import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
+import type { Tracer } from '../../tracing/span.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { OpenRequest } from './open-requests.ts'
+import { recordingSpans } from './request-span.ts'
 
 /** One answer, for logs: neither its query nor its headers, which may hold secrets. */
 export interface AnswerLine {
@@ -58,20 +60,24 @@ interface TraceParts {
   readonly metrics: HubMetrics
   readonly open: OpenList<OpenRequest>
   readonly refused: Pick<RefusedReads, 'answered'>
+  /** Absent: no traces are recorded. */
+  readonly tracer: Tracer | undefined
   readonly onAnswer: OnAnswer
 }
 
 /**
- * Counts and times each request by verb, resource, component and source, lists it while it
+ * Counts, times and traces each request by verb, resource, component and source, lists it while it
  * is open, and notes reads that the hub refuses.
  */
 export function withTrace(parts: TraceParts) {
-  return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
-    async (exchange) => {
+  return (below: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {
+    const next = recordingSpans(parts.tracer, below)
+    return async (exchange) => {
       const traced = new TracedRequest(exchange, parts)
       onAbort(exchange.signal, () => traced.over())
       return traced.answered(await next(exchange))
     }
+  }
 }
 
 /** One request: in flight from the first, until it is over. */

@@ -7,6 +7,7 @@ import type { Cloud } from './cloud.ts'
 import { isRelayed } from '../../api/request/request-info.ts'
 import { isDraining } from './draining.ts'
 import type { Upstream } from './upstream.ts'
+import type { Span } from '../../tracing/span.ts'
 
 /** No upstream answered. */
 export class Unreachable extends Error {
@@ -216,23 +217,65 @@ function attemptAt(
   { insteadOfWaiting }: ForwardOptions,
 ): Promise<UpstreamReply> {
   const { exchange } = request
-  const headers = outgoingHeaders(exchange, upstream.host, connections)
+  const span = attemptSpan(exchange, upstream.origin)
+  const headers = outgoingHeaders(exchange, upstream.host, connections, span)
   const isInVain = async (): Promise<boolean> =>
     upstream.health === 'unready' &&
     (upstreams.some(({ availability }) => availability === 'ready') ||
       (await insteadOfWaiting?.()) === true)
-  return attempt({ ...request, headers, isInVain }, upstream, connections)
+  const answer = attempt({ ...request, headers, isInVain }, upstream, connections)
+  if (span)
+    answer.then(
+      ({ status }) => endAttempt(span, status),
+      (cause: unknown) => failAttempt(span, cause),
+    )
+  return answer
+}
+
+/** The span of one request to an API server, until the head of the answer. */
+export function attemptSpan({ span, method }: Exchange, origin: string): Span | undefined {
+  if (!span) return undefined
+  const { hostname, port, protocol } = new URL(origin)
+  return span.child(method, 'client', {
+    'http.request.method': method,
+    'server.address': hostname,
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+  })
+}
+
+/** Ends it with the status of the answer; 0: the connection ended before. */
+export function endAttempt(span: Span | undefined, status: number): void {
+  if (status === 0) return span?.end('closed')
+  span?.set({ 'http.response.status_code': status })
+  span?.end(status >= 400 ? String(status) : undefined)
+}
+
+/** Ends it without an answer; `cause` is a `NoAnswer`. */
+function failAttempt(span: Span | undefined, cause: unknown): void {
+  span?.end(firstCause(cause))
+}
+
+/** The code of the innermost cause that has one: that of a `NoAnswer` names no cause. */
+function firstCause(error: unknown): string {
+  let code = 'UNKNOWN'
+  for (let each = error; each instanceof Error; each = each.cause) {
+    const own = (each as NodeJS.ErrnoException).code
+    if (typeof own === 'string') code = own
+  }
+  return code
 }
 
 /**
  * The client's header fields as the hub sends them upstream, for requests of every kind. It drops
  * hop-by-hop fields and fields that only a proxy may set; with the node's credentials also
- * impersonation and the client's Authorization, which the node's replaces.
+ * impersonation and the client's Authorization, which the node's replaces. The fields of a trace
+ * pass unchanged, unless the hub records it: then they name `span`.
  */
 export function outgoingHeaders(
   { headers, credential }: Exchange,
   host: string,
   connections: Pick<Connections, 'authorization'>,
+  span: Span | undefined,
 ): HeaderList {
   const byNode = credential === 'node'
   const isHopByHop = hopByHopIn(headers)
@@ -243,9 +286,11 @@ export function outgoingHeaders(
       name === 'expect' ||
       name.startsWith('x-remote-') ||
       name.startsWith('x-forwarded-') ||
+      (span !== undefined && (name === 'traceparent' || name === 'tracestate')) ||
       (byNode && (name.startsWith('impersonate-') || name === 'authorization')),
   )
   const raw = [...passed.raw, 'Host', host]
+  if (span) for (const field of span.contextFields) raw.push(...field)
   const authorization = byNode ? connections.authorization('node') : undefined
   if (authorization !== undefined) raw.push('Authorization', authorization)
   return new HeaderList(raw)

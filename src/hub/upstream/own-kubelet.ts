@@ -176,7 +176,7 @@ class KubeletAnswer implements Dispatcher.DispatchHandler {
 }
 
 const kubeletHeaders = (exchange: Exchange, origin: string): HeaderList =>
-  outgoingHeaders(exchange, new URL(origin).host, { authorization: () => undefined })
+  outgoingHeaders(exchange, new URL(origin).host, { authorization: () => undefined }, exchange.span)
 
 /** Before TLS, which takes the descriptor over. */
 const peerOf = (socket: Socket): Peer => {

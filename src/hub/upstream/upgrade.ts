@@ -14,7 +14,7 @@ import { closingHead } from '../../http/exchange/closing-head.ts'
 import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
-import { Unreachable, outgoingHeaders } from './forward.ts'
+import { attemptSpan, endAttempt, Unreachable, outgoingHeaders } from './forward.ts'
 import type { Upstream } from './upstream.ts'
 
 /**
@@ -48,6 +48,8 @@ export interface UpgradeTarget {
   readonly received?: () => void
   /** Whether the API server is starting: see `BytesReply`. */
   readonly isStarting?: () => boolean
+  /** Called with the status of the answer, 0 where the connection ended before. */
+  readonly answered?: (status: number) => void
 }
 
 /**
@@ -62,11 +64,13 @@ export const upgrader = (
 ): Upgrade =>
   upgraderTo(async (exchange) => {
     const { socket, upstream } = await connect(exchange, cloud, connections)
+    const span = attemptSpan(exchange, upstream.origin)
     return {
       socket,
       origin: upstream.origin,
       url: exchange.url,
-      headers: outgoingHeaders(exchange, upstream.host, connections),
+      headers: outgoingHeaders(exchange, upstream.host, connections, span),
+      answered: (status) => endAttempt(span, status),
       from: 'cloud',
       gone: upstream.gone,
       received: () => upstream.received(),
@@ -89,6 +93,7 @@ export function upgraderTo(
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
     const { promise: answered, resolve: tell } = Promise.withResolvers<number>()
     const { promise: finalHead, resolve: tellHead } = Promise.withResolvers<AnswerHead>()
+    void answered.then(target.answered)
     return {
       kind: 'upgrade',
       from: target.from,

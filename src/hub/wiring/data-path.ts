@@ -17,6 +17,7 @@ import { WithdrawnRights } from '../pipeline/withdrawn-rights.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { NodeWrites } from '../answers/node-writes.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Tracer } from '../../tracing/span.ts'
 import { pipeline } from '../pipeline/pipeline.ts'
 import type { EnsureInputs } from '../pipeline/resumed-watch.ts'
 import {
@@ -233,6 +234,7 @@ interface ClientPathParts {
   readonly open: OpenList<OpenRequest>
   readonly admission: Admission
   readonly refused: RefusedReads
+  readonly tracer: Tracer | undefined
 }
 
 /** Builds the upper half of the data path: from a client's request to the filters. */
@@ -271,5 +273,6 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     onAnswer: parts.onAnswer,
     open: parts.open,
     refused: parts.refused,
+    tracer: parts.tracer,
   })
 }

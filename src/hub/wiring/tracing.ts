@@ -1,0 +1,30 @@
+import type { Logger } from 'pino'
+import type { StartConfig } from '../../config/hub-config.ts'
+import type { HubMetrics } from '../../metrics/metrics.ts'
+import type { Tracer } from '../../tracing/span.ts'
+
+/** The tracer, where --tracing-endpoint is given: only then OpenTelemetry is loaded. */
+export async function tracerOf(
+  { tracing, nodeName }: StartConfig,
+  metrics: HubMetrics,
+  log: Logger,
+): Promise<(Tracer & AsyncDisposable) | undefined> {
+  if (!tracing) return undefined
+  const { openTracer } = await import('../../tracing/opentelemetry.ts')
+  let isTaken: boolean | undefined
+  return openTracer({
+    ...tracing,
+    nodeName,
+    onExported: (spans) => {
+      metrics.tracingSpans.add({ result: 'exported' }, spans)
+      if (isTaken === false) log.info('the tracing collector takes spans again')
+      isTaken = true
+    },
+    onLost: (reason, spans, err) => {
+      metrics.tracingSpans.add({ result: reason }, spans)
+      if (reason === 'full' || isTaken === false) return
+      isTaken = false
+      log.warn({ err }, 'the tracing collector does not take spans: they are lost')
+    },
+  })
+}
