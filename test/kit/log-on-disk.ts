@@ -2,7 +2,7 @@ import { closeSync, openSync, readdirSync, readFileSync, writeFileSync, writeSyn
 import { join } from 'node:path'
 import { encode, frameAt, framed } from '../../src/hub/store/log/frame.ts'
 import type { LogRecord, ObjectMark } from '../../src/hub/store/log/record.ts'
-import { Segment } from '../../src/hub/store/log/segment.ts'
+import { Segment } from '../../src/hub/store/log/body.ts'
 
 /** A record of a stopped store, and where it is in its file. */
 export interface FoundRecord {
@@ -88,6 +88,6 @@ export function refusingDisk(): Disposable {
 
 /** Leaves a log of a later release in the folder. */
 export function laterLog(folder: string): void {
-  const record = { kind: 'segment', format: 1000, from: 1, before: 0, sealedWith: '' } as const
+  const record = { kind: 'segment', format: 1000, from: 1, before: 0 } as const
   writeFileSync(join(folder, '0000000001.log'), Buffer.concat(framed(encode(record), 1, 0, 0)))
 }

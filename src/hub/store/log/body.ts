@@ -1,4 +1,5 @@
-import type { Segment } from './segment.ts'
+import * as fs from 'node:fs'
+import { promisify } from 'node:util'
 
 /** What a record says of a body in its own frame. */
 export type BodyMark = readonly [length: number, digest: number, serial: number]
@@ -53,5 +54,93 @@ export class Body {
     this.segment = segment
     this.offset = offset
     this.segment.live += this.length
+  }
+}
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants
+const [write, writev, fdatasync] = [fs.write, fs.writev, fs.fdatasync].map(promisify) as [
+  typeof fs.write.__promisify__,
+  typeof fs.writev.__promisify__,
+  typeof fs.fdatasync.__promisify__,
+]
+
+/** `undefined`: there is no such file. */
+export const inodeAt = (path: string): number | undefined =>
+  fs.statSync(path, { throwIfNoEntry: false })?.ino
+
+/** A file of the log. */
+export class Segment {
+  readonly id: number
+  readonly path: string
+  /** Bytes of frames that count. */
+  end = 0
+  /** Bytes of bodies that are held. */
+  live = 0
+  /** Up to here it is on the disk. */
+  synced = 0
+  #fd: number | undefined
+  #lost: Error | undefined
+
+  /** An existing one is opened at its first read. */
+  constructor(id: number, path: string) {
+    this.id = id
+    this.path = path
+  }
+
+  /** Creates the file. Throws the system's errors. */
+  create(): void {
+    // One that could not be begun may be there.
+    fs.rmSync(this.path, { force: true })
+    this.#fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+  }
+
+  /** Throws the system's errors, and where there are fewer bytes. */
+  read(offset: number, length: number): Buffer {
+    const bytes = Buffer.allocUnsafe(length)
+    for (let read = 0; read < length;) {
+      const count = fs.readSync(this.#open(), bytes, read, length - read, offset + read)
+      if (count === 0) throw new Error(`${this.path} is shorter than it was`)
+      read += count
+    }
+    return bytes
+  }
+
+  /** Of the file, which may be longer than what counts. */
+  size(): number {
+    return fs.fstatSync(this.#open()).size
+  }
+
+  /** Rejects with the system's errors. */
+  async append(parts: readonly Uint8Array[], length: number): Promise<void> {
+    const { bytesWritten } = await writev(this.#open(), parts, this.end)
+    if (bytesWritten === length) return
+    // A disk that is filling up takes a part, and refuses the rest.
+    const whole = Buffer.concat(parts)
+    for (let at = bytesWritten; at < length;)
+      at += (await write(this.#open(), whole, at, length - at, this.end + at)).bytesWritten
+  }
+
+  /** Rejects with the system's errors. After a failure the next one would say that all is well. */
+  async sync(): Promise<void> {
+    const upTo = this.end
+    if (this.#lost) throw this.#lost
+    await fdatasync(this.#open()).catch((cause: Error) => {
+      throw (this.#lost = cause)
+    })
+    this.synced = Math.max(this.synced, upTo)
+  }
+
+  /** False: the file was removed or replaced. */
+  isInPlace(): boolean {
+    return inodeAt(this.path) === fs.fstatSync(this.#open()).ino
+  }
+
+  close(): void {
+    if (this.#fd !== undefined) fs.closeSync(this.#fd)
+    this.#fd = undefined
+  }
+
+  #open(): number {
+    return (this.#fd ??= fs.openSync(this.path, O_RDONLY | O_NOFOLLOW))
   }
 }

@@ -1,9 +1,8 @@
 import { pause } from '../../../base/clock.ts'
-import type { Body } from './body.ts'
+import type { Body, Segment } from './body.ts'
 import type { LogFolder } from './folder.ts'
 import type { LogWriter } from './log-writer.ts'
-import type { Segment } from './segment.ts'
-import { snapshotOf } from './snapshot.ts'
+import { snapshotOf } from './scope.ts'
 import type { State } from './state.ts'
 import type { Composed, WritePath, Written } from './write-path.ts'
 

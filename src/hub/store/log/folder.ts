@@ -1,7 +1,7 @@
 import { close, existsSync, fsync, mkdirSync, open, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { inodeAt, Segment } from './segment.ts'
+import { inodeAt, Segment } from './body.ts'
 
 /** Numbers of the segments in a folder, in order. */
 export const segmentsIn = (folder: string): number[] =>

@@ -29,14 +29,12 @@ import {
   type CollectionAddress,
   type ScopeKey,
 } from './address.ts'
-import { inBatches } from './batches.ts'
-import type { Bodies } from './bodies.ts'
+import { inBatches, type Bodies } from './bodies.ts'
 import type { BodyMark } from './body.ts'
 import type { ReportFault } from './faults.ts'
-import { markOf, type Held } from './held.ts'
+import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from './held.ts'
 import type { DiskWork, LogWriter } from './log-writer.ts'
 import { knownObject } from './object-states.ts'
-import { isRecent, mayFollow, newestVersionIn } from './versions.ts'
 import { StagedReplacement, type StagedBytes } from './replacement.ts'
 import type { Collection, Scope } from './scope.ts'
 import type { State } from './state.ts'
@@ -336,7 +334,7 @@ export class LogStore implements ObjectStore {
   }
 
   async drop(): Promise<void> {
-    const compose = (): Composed => ({ record: { kind: 'drop', of: 'all' } })
+    const compose = (): Composed => ({ record: { kind: 'drop' } })
     await this.#parts.path.push({ compose, bytes: 0, durable: true, applied: nothing })
   }
 

@@ -2,7 +2,7 @@ import { after } from '../../../base/clock.ts'
 import type { LogFolder } from './folder.ts'
 import { bodiesAt, encode, framed, type Encoded } from './frame.ts'
 import type { SegmentRecord } from './record.ts'
-import type { Segment } from './segment.ts'
+import type { Segment } from './body.ts'
 
 /** The format that this release writes, and the newest one that it reads. */
 export const format = 1
@@ -12,7 +12,6 @@ export interface LogWriterParts {
   readonly segmentBytes: number
   /** How long a write may stay unsynced. */
   readonly syncWithinMs: number
-  readonly sealedWith: string
   /** Called before a segment is begun; rejects where that may not be. */
   readonly prepare: () => Promise<void>
   /** A late sync failed. */
@@ -95,7 +94,7 @@ export class LogWriter {
 
   /** Begins another segment; resolves to its number. Rejects with the system's errors. */
   async rotate(): Promise<number> {
-    const { folder, sealedWith, prepare } = this.#parts
+    const { folder, prepare } = this.#parts
     await prepare()
     await this.sync().catch((cause: unknown) => {
       if (!this.hasLost) throw cause
@@ -104,7 +103,7 @@ export class LogWriter {
     const segment = folder.segment(folder.newest + 1)
     const from = Math.min(this.from, segment.id)
     const end = this.hasLost && !this.#current ? before?.synced : before?.end
-    const of: SegmentRecord = { kind: 'segment', format, from, before: end ?? 0, sealedWith }
+    const of: SegmentRecord = { kind: 'segment', format, from, before: end ?? 0 }
     const head = encode(of)
     try {
       segment.create()

@@ -3,9 +3,8 @@ import type { GVK } from '../../../api/kube/gvk.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { isSelective } from '../../../api/kube/selectors.ts'
 import { covers, nameKey } from './address.ts'
-import { isSame, isSameVersion, type Held } from './held.ts'
+import { isSame, isSameVersion, newest, type Held } from './held.ts'
 import type { Collection, Scope } from './scope.ts'
-import { newest } from './versions.ts'
 
 /** One stored version of an object. */
 export interface ObjectState {

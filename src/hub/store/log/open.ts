@@ -11,7 +11,7 @@ import { damaged, LogStore } from './log-store.ts'
 import { LogWriter } from './log-writer.ts'
 import { LaterFormat, recover, Unusable, type Recovered } from './recovery.ts'
 import { StagedBytes } from './replacement.ts'
-import { isSealed, Seal } from './seal.ts'
+import { Seal } from './seal.ts'
 import { State } from './state.ts'
 import { mostStagedOf, Upkeep, type OnEvicted } from './upkeep.ts'
 import { WritePath } from './write-path.ts'
@@ -106,16 +106,12 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
   const folder = new LogFolder(directory)
   const staged = new StagedBytes((identity) => mostStagedOf(identity, maxBytes))
   const state = new State()
-  const seal = new Seal(sealingKey)
   const recovered = isReadOnly ? recover(folder, state) : recoveredOrAside(folder, state, report)
-  const sealedWith = seal.fingerprint()
-  const isResealed = recovered.sealedWith !== '' && recovered.sealedWith !== sealedWith
   const log: LogWriter = new LogWriter(
     {
       folder,
       segmentBytes: Math.max(leastSegmentBytes, Math.min(mostSegmentBytes, maxBytes / 16)),
       syncWithinMs: options.syncWithinMs ?? unsyncedMs,
-      sealedWith,
       prepare: hold,
       onSyncFailed: (cause) => path.failed(cause),
     },
@@ -147,7 +143,7 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
     onEvicted: options.onEvicted ?? nothing,
     onFailed: (cause) => reportMaintenance(report, cause),
   })
-  const bodies = new Bodies(seal, (scope, held) => {
+  const bodies = new Bodies(new Seal(sealingKey), (scope, held) => {
     const { namespace, name, version } = held
     const cause = { scope, object: { namespace, name, version } }
     report('damaged', new StoreFailure(damaged, { cause }))
@@ -173,14 +169,6 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
       release()
     },
   })
-  if (isResealed) {
-    const why =
-      'the sealing key has changed: secrets and tokens sealed with the old one are deleted'
-    report('resealed', new StoreFailure(why))
-    state.drop(isSealed)
-    const record = { kind: 'drop', of: 'sealed' } as const
-    path.push({ compose: () => ({ record }), bytes: 0, applied: nothing }).catch(nothing)
-  }
   if (recovered.damaged > 0) {
     const why = `${recovered.damaged} records are damaged: what they may have changed is unknown until an API server sends it again`
     report('damaged', new StoreFailure(why))

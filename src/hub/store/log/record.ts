@@ -18,8 +18,6 @@ export interface SegmentRecord {
   readonly from: number
   /** Where the segment before ends: what follows there was refused, or torn. */
   readonly before: number
-  /** Of the key that secrets are sealed with. */
-  readonly sealedWith: string
 }
 
 /** Events of a watch, in order; `version` is the newest of them and of bookmarks. */
@@ -85,10 +83,9 @@ export interface WithdrawRecord {
   readonly what: Withdrawal
 }
 
-/** Removes all that is stored, or only what is sealed. */
+/** Removes all that is stored. */
 export interface DropRecord {
   readonly kind: 'drop'
-  readonly of: 'all' | 'sealed'
 }
 
 /** Bodies for a later record. */

@@ -1,15 +1,12 @@
-import { Body, type BodyMark, type PlacedMark } from './body.ts'
+import { Body, type BodyMark, type PlacedMark, type Segment } from './body.ts'
 import { LogFolder, segmentsIn } from './folder.ts'
 import { bodiesAreWhole, frameAt, nextFrame, scopeMark, type Frame } from './frame.ts'
 import { format } from './log-writer.ts'
 import type { LogRecord, SegmentRecord } from './record.ts'
-import type { Segment } from './segment.ts'
 import type { State } from './state.ts'
 
 export interface Recovered extends Pick<SegmentRecord, 'from'> {
   readonly last: Segment | undefined
-  /** As the newest segment says; '' for none. */
-  readonly sealedWith: string
   /** Damaged records. */
   readonly damaged: number
 }
@@ -47,7 +44,7 @@ export function recover(folder: LogFolder, state: State): Recovered {
     if (ids.some((id) => folder.segment(id).end > headBytes))
       throw new Unusable('none of its files begins as one of a log')
     folder.segments.clear()
-    return { from: Infinity, last: undefined, sealedWith: '', damaged: 0 }
+    return { from: Infinity, last: undefined, damaged: 0 }
   }
   const { from } = last.record
   let damaged = 0
@@ -72,8 +69,7 @@ export function recover(folder: LogFolder, state: State): Recovered {
     folder.segments.delete(id)
   }
   if (damaged > 0 && ids.at(-1) !== last.segment.id) state.drop(() => true)
-  const { sealedWith } = last.record
-  return { from, last: last.segment, sealedWith, damaged }
+  return { from, last: last.segment, damaged }
 }
 
 /** `undefined`: there is none, or it cannot be read. */

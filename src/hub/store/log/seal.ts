@@ -43,11 +43,6 @@ export class Seal {
   digest(plain: Uint8Array): number {
     return createHmac('sha256', this.#key).update(plain).digest().readUInt32LE()
   }
-
-  /** Identifies the key without revealing anything of it. */
-  fingerprint(): string {
-    return createHmac('sha256', this.#key).update('nodehub store').digest('hex').slice(0, 16)
-  }
 }
 
 /** Secrets in every representation, and tokens of service accounts. */

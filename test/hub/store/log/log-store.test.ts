@@ -198,11 +198,12 @@ void t.test('with another key sealed objects are unknown, and the rest is served
     await replace(store, collection(), head(5), [object('p', 1)])
   }
   await using store = await open(directory, { sealingKey: Buffer.alloc(32, 1) })
+  t.throws(() => listed(store, secrets), { code: 'STORE_FAILURE' })
   t.equal(store.list(secrets), undefined)
   t.equal(store.get(secretKey('s')), undefined)
   t.equal(store.get(secretKey('single')), undefined)
   t.strictSame(listed(store, collection()), ['p at 1'])
-  t.strictSame(faults, ['resealed'])
+  t.strictSame([...new Set(faults)], ['damaged'])
   await replace(store, secrets, head(6), [object('s', 1)])
   t.strictSame(listed(store, secrets), ['s at 1'])
 })
@@ -216,7 +217,7 @@ void t.test('a truncated key file is replaced', async (t) => {
   writeFileSync(join(directory, 'store.key'), 'short')
   await using store = await open(directory)
   t.equal(readFileSync(join(directory, 'store.key')).byteLength, 32)
-  t.strictSame(faults, ['resealed'])
+  t.strictSame(faults, [])
   t.equal(got(store, keyOf('a')), 'a at 1')
 })
 
