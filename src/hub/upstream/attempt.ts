@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
-import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
-import { after, elapsed } from '../../base/clock.ts'
+import { onAbort } from '../../base/abort.ts'
+import { elapsed } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
@@ -9,7 +9,7 @@ import { isLongRunning, isObjectRead, isRelayed, isWatch } from '../../api/reque
 import type { Traffic } from '../../metrics/metrics.ts'
 import { attemptBody } from './attempt-body.ts'
 import { rawStrings, UpstreamBody } from './upstream-body.ts'
-import { UpstreamGone, type Upstream } from './upstream.ts'
+import { UpstreamGone, type UnderWay, type Upstream, type Waiting } from './upstream.ts'
 
 /** An upstream gave no answer. `sent` is false where it provably never received the request. */
 export class NoAnswer extends Error {
@@ -133,17 +133,16 @@ const hasUnknownFraming = (headers: HeaderList): boolean =>
  * - sent or held -> answered: the answer has been passed on
  * - any but answered -> failed: rejected with `NoAnswer`
  */
-class Attempt implements Dispatcher.DispatchHandler {
+class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting {
   readonly #outgoing: Outgoing
   readonly #upstream: Upstream
   readonly #resolve: (reply: UpstreamReply) => void
   readonly #reject: (cause: NoAnswer) => void
-  #links: readonly Disposable[] = []
-  readonly #unresponsive: Disposable
-  #patience: Disposable | undefined
-  /** By the clock of `elapsed`. */
+  readonly #client: Disposable | undefined
+  /** By the clock of `elapsed`: when the upstream is probed, and when what is held is passed on. */
+  #doubtAt: number
   #heldUntil = Infinity
-  readonly #body = new UpstreamBody(() => this.#releaseLinks())
+  readonly #body = new UpstreamBody(() => this.#over())
   #state: 'connecting' | 'sent' | 'held' | 'answered' | 'failed' = 'connecting'
   #controller: Dispatcher.DispatchController | undefined
   #reply: UpstreamReply | undefined
@@ -160,13 +159,15 @@ class Attempt implements Dispatcher.DispatchHandler {
     this.#upstream = upstream
     this.#resolve = resolve
     this.#reject = reject
-    const stop = (signal: AbortSignalLike): Disposable =>
-      onAbort(signal, () => this.#stop(signal.reason))
-    this.#unresponsive = upstream.onUnresponsive(() => this.#giveUp())
-    this.#links = [stop(outgoing.exchange.signal), stop(upstream.gone)]
-    this.#wait(upstream.unresponsive ? 0 : unansweredMs)
-    // One of the signals may have aborted before.
-    if (this.#state === 'failed') this.#release()
+    const { signal } = outgoing.exchange
+    this.#client = onAbort(signal, () => this.stop(signal.reason))
+    this.#doubtAt = elapsed() + unansweredMs
+    // The client may be gone already.
+    if (this.#state === 'failed') return
+    upstream.underWay.add(this)
+    upstream.wait(this)
+    if (upstream.isGone) this.stop(new UpstreamGone(upstream.origin, false))
+    else if (upstream.unresponsive) void this.#doubt()
   }
 
   /** undici did not take the request. */
@@ -201,9 +202,7 @@ class Attempt implements Dispatcher.DispatchHandler {
     const isHeld = repeatable && (status >= 400 || !isLongRunning(exchange.info))
     if (!isHeld) return this.#answer()
     this.#state = 'held'
-    const forMs = isObjectRead(exchange.info) ? heldMs.objects : heldMs.other
-    this.#heldUntil = elapsed() + forMs
-    if (forMs < unansweredMs) this.#wait(forMs)
+    this.#heldUntil = elapsed() + (isObjectRead(exchange.info) ? heldMs.objects : heldMs.other)
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -238,33 +237,33 @@ class Attempt implements Dispatcher.DispatchHandler {
   #answer(): void {
     if (this.#state === 'failed' || this.#reply === undefined) return
     this.#state = 'answered'
-    this.#endPatience()
+    this.#upstream.waitNoLonger(this)
     this.#resolve(this.#reply)
   }
 
-  #wait(ms: number): void {
-    this.#patience?.[Symbol.dispose]()
-    this.#patience = after(Math.min(ms, this.#heldUntil - elapsed()), () => void this.#doubt())
+  check(at: number): void {
+    if (at >= this.#heldUntil) this.#answer()
+    else if (at >= this.#doubtAt) void this.#doubt()
   }
 
   async #doubt(): Promise<void> {
-    if (elapsed() >= this.#heldUntil) return this.#answer()
+    this.#doubtAt = Infinity
     await this.#upstream.answersWithin(probeTimeoutMs)
-    if (await this.#outgoing.isInVain()) this.#giveUp()
-    if (this.#isAwaited) this.#wait(unansweredMs)
+    if (await this.#outgoing.isInVain()) this.giveUp()
+    this.#doubtAt = elapsed() + unansweredMs
   }
 
-  #giveUp(): void {
+  giveUp(): void {
     if (!this.#isAwaited) return
     if (this.#outgoing.repeatable || this.#state === 'connecting')
-      this.#stop(new Unresponsive(this.#upstream.origin))
+      this.stop(new Unresponsive(this.#upstream.origin))
   }
 
   get #isAwaited(): boolean {
     return this.#state !== 'answered' && this.#state !== 'failed'
   }
 
-  #stop(reason: unknown): void {
+  stop(reason: unknown): void {
     this.#isStopped = true
     // undici does not abort a request whose connection is still being made.
     if (this.#state === 'connecting') return this.#fail(false, reason)
@@ -284,21 +283,13 @@ class Attempt implements Dispatcher.DispatchHandler {
   #fail(sent: boolean, cause: unknown): void {
     if (this.#state === 'failed' || this.#state === 'answered') return
     this.#state = 'failed'
-    this.#release()
+    this.#upstream.waitNoLonger(this)
+    this.#over()
     this.#reject(new NoAnswer(this.#upstream, sent, cause))
   }
 
-  #release(): void {
-    this.#endPatience()
-    this.#releaseLinks()
-  }
-
-  #endPatience(): void {
-    this.#unresponsive[Symbol.dispose]()
-    this.#patience?.[Symbol.dispose]()
-  }
-
-  #releaseLinks(): void {
-    for (const link of this.#links) link[Symbol.dispose]()
+  #over(): void {
+    this.#client?.[Symbol.dispose]()
+    this.#upstream.underWay.delete(this)
   }
 }

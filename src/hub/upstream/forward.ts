@@ -89,7 +89,7 @@ export function forwarder(
     for (const upstream of attempts(cloud.attemptOrder(exchange), repeatable)) {
       exchange.signal.throwIfAborted()
       // It may have become unhealthy since the list was made.
-      if (upstream.gone.aborted) continue
+      if (upstream.isGone) continue
       // A second attempt helps against a broken connection, not where the upstream itself is
       // unresponsive, lags or drains.
       if (failure?.cause instanceof Unresponsive && failure.upstream === upstream) continue

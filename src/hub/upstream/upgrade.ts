@@ -5,9 +5,10 @@ import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import util from 'node:util'
 import type HttpProxy from 'http-proxy'
-import { onAbort, type AbortSignalLike } from '../../base/abort.ts'
+import { onAbort } from '../../base/abort.ts'
 import { after, elapsed, afterUnlessClosed } from '../../base/clock.ts'
 import { Agent as PlainAgent } from '../../base/node-http.ts'
+import type { OpenList } from '../../base/open-list.ts'
 import { resetSocket } from '../../base/reset-socket.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import { closingHead } from '../../http/exchange/closing-head.ts'
@@ -15,7 +16,7 @@ import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exc
 import { HeaderList } from '../../http/exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
 import { attemptSpan, endAttempt, Unreachable, outgoingHeaders } from './forward.ts'
-import type { Upstream } from './upstream.ts'
+import type { UnderWay, Upstream } from './upstream.ts'
 
 /**
  * How long an API server may take to answer an upgrade: the hub does not read from the client
@@ -42,8 +43,8 @@ export interface UpgradeTarget {
   readonly url: string
   readonly headers: HeaderList
   readonly from: UpgradeReply['from']
-  /** Aborts where the connection must end. */
-  readonly gone?: AbortSignalLike
+  /** Where it is listed until it is over, to be stopped. */
+  readonly underWay?: OpenList<UnderWay>
   /** Called for all that is received. */
   readonly received?: () => void
   /** Whether the API server is starting: see `BytesReply`. */
@@ -72,7 +73,7 @@ export const upgrader = (
       headers: outgoingHeaders(exchange, upstream.host, connections, span),
       answered: (status) => endAttempt(span, status),
       from: 'cloud',
-      gone: upstream.gone,
+      underWay: upstream.underWay,
       received: () => upstream.received(),
       isStarting: () => upstream.isStarting,
     }
@@ -89,8 +90,17 @@ export function upgraderTo(
   return async (exchange) => {
     const proxy = await (loading ??= upgradingProxy())
     const target = await open(exchange)
-    const { socket: upstreamSocket, origin, gone: over, received } = target
+    const { socket: upstreamSocket, origin, underWay, received } = target
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
+    let client: Duplex | undefined
+    const listed: UnderWay = {
+      stop: () => {
+        client?.destroy()
+        upstreamSocket.destroy()
+      },
+    }
+    underWay?.add(listed)
+    upstreamSocket.once('close', () => underWay?.delete(listed))
     const { promise: answered, resolve: tell } = Promise.withResolvers<number>()
     const { promise: finalHead, resolve: tellHead } = Promise.withResolvers<AnswerHead>()
     void answered.then(target.answered)
@@ -108,11 +118,11 @@ export function upgraderTo(
         const late = after(answerMs, () => socket.destroy())
         void answered.then(() => late[Symbol.dispose]())
         if (received) upstreamSocket.on('data', received)
-        const links = [...(over ? [over] : []), exchange.signal].map((signal) =>
-          onAbort(signal, () => socket.destroy()),
-        )
+        client = socket
+        const cut = onAbort(exchange.signal, () => socket.destroy())
         socket.once('close', () => {
-          for (const link of links) link[Symbol.dispose]()
+          underWay?.delete(listed)
+          cut[Symbol.dispose]()
           gone[Symbol.dispose]()
           upstreamSocket.destroy()
           tell(0)

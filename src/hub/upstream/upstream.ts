@@ -1,4 +1,4 @@
-import { after, afterAwake, elapsed, jitter, now, turn } from '../../base/clock.ts'
+import { after, afterAwake, elapsed, every, jitter, now, turn } from '../../base/clock.ts'
 import { OpenList } from '../../base/open-list.ts'
 import type { LoadBalancedHost, Availability } from './balance.ts'
 import { NotReady, ProbeTimeout, ProbeRefused, type Probe } from './probe.ts'
@@ -59,6 +59,23 @@ export interface ProbeFailure {
 /** So many failures with different messages are kept. */
 const keptFailures = 5
 
+/** A request to an upstream. */
+export interface UnderWay {
+  /** Has to end it: the upstream became unhealthy, or was removed. */
+  stop(reason: UpstreamGone): void
+}
+
+/** A request that waits for its answer. */
+export interface Waiting {
+  /** The upstream was found to be unresponsive. */
+  giveUp(): void
+  /** Called every `checkMs`, with the time by the clock of `elapsed`. */
+  check(at: number): void
+}
+
+/** How exactly requests that wait are timed: one timer for all costs less than one for each. */
+const checkMs = 100
+
 interface UpstreamHooks {
   /** The health has changed. */
   readonly onHealth: (upstream: Upstream) => void
@@ -92,7 +109,10 @@ export class Upstream implements LoadBalancedHost {
   #healthChangedAt = elapsed()
   #lastCounted: ProbeResult | undefined
   #countedAt = 0
-  #gone = new AbortController()
+  /** Requests until their answers are over, upgrades included. */
+  readonly underWay = new OpenList<UnderWay>()
+  readonly #waiting = new OpenList<Waiting>()
+  #checks: Disposable | undefined
   #probing: Promise<boolean> | undefined
   #next: Disposable | undefined
   /** The next probe is one of the schedule, not one after a failure. */
@@ -105,7 +125,6 @@ export class Upstream implements LoadBalancedHost {
   #readyAt = -Infinity
   /** How long the last answered probe took. */
   #lastProbeMs = 0
-  readonly #unresponsiveListeners = new OpenList<() => void>()
   #lastError: Error | undefined
   #failures: readonly ProbeFailure[] = []
   #refusedBy: CredentialUse | undefined
@@ -133,12 +152,9 @@ export class Upstream implements LoadBalancedHost {
     return (this.#host ??= new URL(this.origin).host)
   }
 
-  /**
-   * Aborts when the upstream becomes unhealthy or is closed, so that requests on a half-dead link
-   * end. Another signal begins when it recovers.
-   */
-  get gone(): AbortSignal {
-    return this.#gone.signal
+  /** It is unhealthy or closed: requests under way have been stopped, so that none hangs. */
+  get isGone(): boolean {
+    return this.#closed || this.health === 'unhealthy'
   }
 
   get availability(): Availability {
@@ -204,10 +220,23 @@ export class Upstream implements LoadBalancedHost {
     return this.#unresponsive
   }
 
-  /** Calls `act` each time it is found to be unresponsive, until disposed. */
-  onUnresponsive(act: () => void): Disposable {
-    this.#unresponsiveListeners.add(act)
-    return { [Symbol.dispose]: () => this.#unresponsiveListeners.delete(act) }
+  /** Adds a request that waits, until `waitNoLonger`. */
+  wait(request: Waiting): void {
+    this.#waiting.add(request)
+    this.#checks ??= every(checkMs, () => this.#check())
+  }
+
+  /** No longer waits for an answer. */
+  waitNoLonger(request: Waiting): void {
+    this.#waiting.delete(request)
+  }
+
+  #check(): void {
+    const at = elapsed()
+    for (const each of this.#waiting) each.check(at)
+    if (this.#waiting.size > 0) return
+    this.#checks?.[Symbol.dispose]()
+    this.#checks = undefined
   }
 
   /**
@@ -233,7 +262,7 @@ export class Upstream implements LoadBalancedHost {
 
   #markUnresponsive(): void {
     this.#unresponsive = true
-    for (const act of this.#unresponsiveListeners) act()
+    for (const each of this.#waiting) each.giveUp()
   }
 
   /** To be called when it has answered a request. */
@@ -392,9 +421,10 @@ export class Upstream implements LoadBalancedHost {
 
   #changeHealth(before: HealthStatus, health: ProbeResult): void {
     this.#healthChangedAt = elapsed()
-    if (health === 'unhealthy') this.#failedAt = elapsed()
-    if (health === 'unhealthy') this.#gone.abort(new UpstreamGone(this.origin, false))
-    else if (before === 'unhealthy') this.#gone = new AbortController()
+    if (health === 'unhealthy') {
+      this.#failedAt = elapsed()
+      this.#stopAll(new UpstreamGone(this.origin, false))
+    }
     if (health === 'healthy' && before !== 'unknown') this.#outliers.begin()
     this.#hooks.onHealth(this)
   }
@@ -403,11 +433,15 @@ export class Upstream implements LoadBalancedHost {
   close(): void {
     this.#closed = true
     this.#next?.[Symbol.dispose]()
-    this.#gone.abort(new UpstreamGone(this.origin, true))
+    this.#stopAll(new UpstreamGone(this.origin, true))
+  }
+
+  #stopAll(reason: UpstreamGone): void {
+    for (const each of this.underWay) each.stop(reason)
   }
 }
 
-/** The reason of `Upstream.gone`. */
+/** Why an upstream's requests were stopped. */
 export class UpstreamGone extends Error {
   readonly code = 'UPSTREAM_GONE'
   /** True where the upstream was removed from the configuration, false where it failed. */

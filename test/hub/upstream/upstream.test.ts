@@ -45,7 +45,7 @@ void t.test('the first probe decides, either way', async (t) => {
     t.equal(await probe(health), health === 'good')
     t.equal(upstream.health, verdict)
     t.strictSame(verdicts, [verdict])
-    t.equal(upstream.gone.aborted, verdict === 'unhealthy')
+    t.equal(upstream.isGone, verdict === 'unhealthy')
   }
 })
 
@@ -68,22 +68,20 @@ void t.test('only so many successes in a row make an unhealthy one healthy', asy
   t.equal(verdicts.length, 2, 'health is reported when it changes')
 })
 
-void t.test(
-  'a tenure ends when the upstream stops being healthy, and each has its own',
-  async (t) => {
-    const { upstream, probe } = judged(t, { failedRetry: 1, healthyThreshold: 1 })
-    await probe('good')
-    const first = upstream.gone
-    await probe('good')
-    t.equal(upstream.gone, first)
-    await probe('bad')
-    t.equal(first.aborted, true)
-    t.type(first.reason, UpstreamGone)
-    await probe('good')
-    t.not(upstream.gone, first)
-    t.equal(upstream.gone.aborted, false)
-  },
-)
+void t.test('requests under way are stopped when the upstream stops being healthy', async (t) => {
+  const { upstream, probe } = judged(t, { failedRetry: 1, healthyThreshold: 1 })
+  await probe('good')
+  const reasons: unknown[] = []
+  upstream.underWay.add({ stop: (reason) => reasons.push(reason) })
+  await probe('good')
+  t.strictSame([upstream.isGone, reasons.length], [false, 0])
+  await probe('bad')
+  t.equal(upstream.isGone, true)
+  t.type(reasons[0], UpstreamGone)
+  await probe('good')
+  t.equal(reasons.length, 1)
+  t.equal(upstream.isGone, false)
+})
 
 void t.test('concurrent callers share one probe and its outcome', async (t) => {
   const { probes, upstream } = judged(t)
@@ -128,7 +126,7 @@ void t.test('failed probes within a moment count as one failure', async (t) => {
   for (let i = 0; i < 6; i++) t.equal(await probe('bad'), false, 'yet each has its outcome')
   t.equal(probes.asked.length, 7)
   t.strictSame(verdicts, ['healthy'])
-  t.equal(upstream.gone.aborted, false)
+  t.equal(upstream.isGone, false)
   await probe('good')
   t.equal(await probe('bad'), false)
   t.strictSame(verdicts, ['healthy'])
@@ -138,7 +136,7 @@ void t.test('probes at their interval count, however many others run between', a
   using _alive = keepProcessAlive()
   const { upstream, verdicts, probe } = judged(t, { gapMs: 1_000_000 })
   await probe('good')
-  const over = new Promise((resolve) => upstream.gone.addEventListener('abort', resolve))
+  const over = new Promise((resolve) => upstream.underWay.add({ stop: resolve }))
   await probe('bad')
   let asking = true
   void (async () => {
@@ -158,7 +156,7 @@ void t.test('closing ends the tenure, and a late probe does not count', async (t
   probes.set(origin, 'silent')
   const late = upstream.probe()
   upstream.close()
-  t.equal(upstream.gone.aborted, true)
+  t.equal(upstream.isGone, true)
   probes.set(origin, 'bad')
   t.equal(await late, false)
   t.strictSame(verdicts, ['healthy'])
@@ -192,20 +190,19 @@ void t.test('an upstream is not silent while this process is blocked', async (t)
 void t.test('an API server that is not ready is neither healthy nor gone', async (t) => {
   const { upstream, verdicts, probe } = judged(t)
   await probe('good')
-  const { gone } = upstream
   t.equal(await probe('unready'), true)
   await probe('unready')
   t.strictSame(verdicts, ['healthy', 'unready'])
   t.equal(upstream.availability, 'unready')
   t.match(upstream.lastError, { code: 'NOT_READY' })
-  t.equal(gone.aborted, false, 'what hangs on it goes on')
+  t.equal(upstream.isGone, false, 'what is under way there goes on')
   await probe('bad')
   await probe('bad')
-  t.equal(gone.aborted, true)
+  t.equal(upstream.isGone, true)
   await probe('unready')
   await probe('good')
   t.strictSame(verdicts, ['healthy', 'unready', 'unhealthy', 'unready'])
-  t.equal(upstream.gone.aborted, false)
+  t.equal(upstream.isGone, false)
 })
 
 void t.test('among different failures of probes the milder one counts', async (t) => {
@@ -269,10 +266,13 @@ void t.test('an upstream is unresponsive until it sends bytes or answers a probe
   const { probes, upstream, verdicts, probe } = judged(t)
   await probe('good')
   let told = 0
-  using _waiting = upstream.onUnresponsive(() => told++)
-  upstream
-    .onUnresponsive(() => t.fail('a listener that was removed is not called'))
-    [Symbol.dispose]()
+  const waiting = { giveUp: () => void told++, check: () => undefined }
+  const answered = {
+    ...waiting,
+    giveUp: () => t.fail('a request that was answered is not given up'),
+  }
+  for (const each of [waiting, answered]) upstream.wait(each)
+  upstream.waitNoLonger(answered)
   probes.set(origin, 'bad')
   t.equal(await upstream.answersWithin(1_000_000), false)
   t.strictSame([told, upstream.availability], [1, 'unresponsive'])
