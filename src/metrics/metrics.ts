@@ -1,4 +1,11 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  collectDefaultMetrics,
+  Counter,
+  Gauge,
+  Registry,
+  type Metric,
+  type MetricValueWithName,
+} from 'prom-client'
 import { ownVersion } from '../base/own-version.ts'
 import { clusterMetricTable, type ClusterMetricTable } from './cluster-table.ts'
 import { labelBounds, type Bounds } from './labels.ts'
@@ -188,11 +195,59 @@ function metricOf(
       }
     }
     case 'histogram': {
-      const histogram = new Histogram({ ...shape, buckets: durations })
+      const histogram = new DurationHistogram(name, help)
+      registry.registerMetric(histogram as unknown as Metric)
       return { observe: call((labels, value) => histogram.observe(labels, value)) }
     }
   }
 }
+
+/**
+ * A histogram for the registry of prom-client, whose own searches for its series on each call; here
+ * equal labels are the same object.
+ */
+class DurationHistogram {
+  readonly name: string
+  readonly #help: string
+  /** By labels, the number of values of each bucket, and beyond all, and the sum of values. */
+  readonly #series = new Map<Labels, { readonly counts: number[]; sum: number }>()
+
+  constructor(name: string, help: string) {
+    this.name = name
+    this.#help = help
+  }
+
+  observe(labels: Labels, value: number): void {
+    let series = this.#series.get(labels)
+    if (!series) {
+      series = { counts: Array<number>(durations.length + 1).fill(0), sum: 0 }
+      this.#series.set(labels, series)
+    }
+    let at = 0
+    while (value > (durations[at] ?? Infinity)) at++
+    series.counts[at] = (series.counts[at] ?? 0) + 1
+    series.sum += value
+  }
+
+  /** As prom-client reads a metric. */
+  get(): Promise<object> {
+    const values = [...this.#series].flatMap(([labels, { counts, sum }]) => {
+      let below = 0
+      const row = (suffix: string, value: number, le?: number | string): Row => ({
+        metricName: `${this.name}_${suffix}`,
+        labels: le === undefined ? labels : { ...labels, le },
+        value,
+      })
+      const buckets = counts.map((count, at) =>
+        row('bucket', (below += count), durations[at] ?? '+Inf'),
+      )
+      return [...buckets, row('sum', sum), row('count', below)]
+    })
+    return Promise.resolve({ name: this.name, help: this.#help, type: 'histogram', values })
+  }
+}
+
+type Row = MetricValueWithName<string>
 
 /** Every combination of label values; none without labels. */
 function combined([first, ...rest]: readonly [
