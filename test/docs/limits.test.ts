@@ -6,7 +6,6 @@ import t from 'tap'
 import { readFileSync } from 'node:fs'
 import { maxComputingShare } from '../../src/base/throttled.ts'
 import { sliceMs } from '../../src/base/time-slices.ts'
-import { mostPagedLists, nextPageMs } from '../../src/hub/cache/recorded-list.ts'
 import { longestName, longestPath, longestSelectors } from '../../src/hub/cache/recordable.ts'
 import { timeoutSeconds } from '../../src/cluster/admission/webhooks.ts'
 import * as reviews from '../../src/cluster/review-bodies.ts'
@@ -30,7 +29,7 @@ import { mostUnderWay } from '../../src/hub/wiring/status/under-way.ts'
 import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { maxConnections, mostUnproven } from '../../src/hub/wiring/proxies.ts'
 import { listedMs } from '../../src/hub/cache/cacher/cachers.ts'
-import { cachedBytes, cachedGroups, cachedShare } from '../../src/hub/wiring/cachers.ts'
+import { cachedShare } from '../../src/hub/wiring/cachers.ts'
 import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
 import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.ts'
 import { mostReadingMs, sliceMs as tableSliceMs } from '../../src/base/socket-table.ts'
@@ -156,11 +155,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       time(limits.unprovenMs),
     ],
     'Memory of all slow watches together': [part(watchesShare)],
-    'Event log of a watched collection, in memory': [
-      bytes(cachedBytes),
-      `${counted(cachedGroups)} groups`,
-      part(cachedShare),
-    ],
+    'Event logs of all watched collections, in memory': [part(cachedShare)],
     'Memory of all short requests together': [part(requestsShare)],
     'Size of the process': [`${alwaysServed} short requests`],
   },
@@ -218,7 +213,6 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Both selectors of a list or watch': [counted(longestSelectors)],
     'Representation of a document': [],
     'Schemas recorded beforehand': [`${mostSchemas} groups`],
-    'Paged lists waiting for their next page': [counted(mostPagedLists), time(nextPageMs)],
     'Written, not yet synced': [time(unsyncedMs)],
     'Waiting to be written': [bytes(highWater)],
     'Written at once': [bytes(groupBytes)],

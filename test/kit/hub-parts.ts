@@ -108,7 +108,7 @@ export async function startHubParts(
   const reviews = new RecordedReviews(store, storedKey(join(rootDir, 'token.key')))
   const recorder = new Recorder(
     store,
-    { isRecorded: () => true, comparesEvents: () => true },
+    () => true,
     {
       onRecorded: () => undefined,
       onStoreFailure: (cause) => storeFailures.push(cause),
@@ -125,18 +125,18 @@ export async function startHubParts(
     store,
     onOutcome: () => undefined,
   }
-  const handlers = upstreamHandlers(upstreamParts)
+  const handlers = upstreamHandlers(upstreamParts, () => undefined)
   const cachers = parts.use(
     new Cachers({
       store,
       upstream: handlers,
       recorder,
+      comparesEvents: () => true,
       connectivity: () => ({
         online: () => cloud.online,
         changed: () => cloud.onlineChanged,
       }),
       leastMs: 1_800_000,
-      bounds: { groups: 1_000, bytes: 1024 ** 2 },
       mostBytes: 16 * 1024 ** 2,
       hooks: {
         onUpstreamWatches: () => undefined,

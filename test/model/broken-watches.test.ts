@@ -3,24 +3,21 @@
  * find the wrong answers. The clients talk to the hub directly.
  */
 import t from 'tap'
-import { Recorder } from '../../src/hub/cache/recorder.ts'
+import { CacheWatcher } from '../../src/hub/cache/cacher/cache-watcher.ts'
 import { EventLog } from '../../src/hub/cache/cacher/event-log.ts'
 import type { WatchEvent } from '../../src/api/codec/watch.ts'
-import type { Reply } from '../../src/http/exchange/exchange.ts'
 import { broken, isFound } from './broken.ts'
 
-/** The recorder passes on watches whose events were changed like this. */
+/** Clients are sent watches whose events were changed like this. */
 const brokenWatches = (
   change: (events: readonly WatchEvent[]) => readonly WatchEvent[],
 ): Disposable =>
   broken(
-    Recorder.prototype,
-    'record',
-    (record) =>
-      async function (this: Recorder, ...asked): Promise<Reply> {
-        const reply = await record.apply(this, asked)
-        if (reply.kind !== 'watch') return reply
-        return { ...reply, events: each(reply.events, change) }
+    CacheWatcher.prototype,
+    'events',
+    (events) =>
+      function (this: CacheWatcher, onEnd) {
+        return each(events.call(this, onEnd), change)
       },
   )
 

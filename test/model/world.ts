@@ -329,6 +329,7 @@ export class World implements AsyncDisposable {
     const path = pathOf(collection, query)
     const shownItems: string[] = []
     let version: number | undefined
+    let isPaged = false
     for (let next = path; ;) {
       const answer = await this.#send(viewer, next)
       const state = this.#stateSince(asked)
@@ -367,6 +368,7 @@ export class World implements AsyncDisposable {
       if (typeof token !== 'string' || token === '') break
       const { limit = '1' } = query
       next = pathOf(collection, { limit, continue: token })
+      isPaged = true
     }
     const truth = this.#history.state(collection, version)
     if (truth.join() !== shownItems.toSorted().join()) {
@@ -386,8 +388,8 @@ export class World implements AsyncDisposable {
       throw new Finding(`${path} is at ${version}, not exactly that`)
     }
     this.#stored(viewer, collection)
-    // What was read in pages of two hubs was not kept by either.
-    if (asked.life === this.#life) audience.showList(collection, version)
+    // What was read in pages was not kept.
+    if (!isPaged) audience.showList(collection, version)
     if (!follower.isOpen && version >= (follower.version ?? 0)) follower.take(version)
   }
 

@@ -127,7 +127,7 @@ void t.test('a WatchList that is cut goes on after its initial events', async (t
   )
 })
 
-void t.test('a WatchList of any age is answered from what is watched already', async (t) => {
+void t.test('a WatchList of any age joins what is watched already', async (t) => {
   const { cloud, hub } = await onlineNode(t)
   add(cloud, 'a')
   const kubelet = hub.as('kubelet')

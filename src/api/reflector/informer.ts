@@ -3,26 +3,45 @@ import { watchEvents } from '../codec/watch-decoder.ts'
 import type { WatchEvent } from '../codec/watch.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import { namespacedName, type ApiObject } from '../kube/object.ts'
-import { isNewer } from '../kube/resource-version.ts'
-import { ResourceExpired, Reflector, watchQuery, type WatchOptions } from './reflector.ts'
+import {
+  Reflector,
+  ResourceExpired,
+  watchQuery,
+  type ListerWatcher,
+  type ReflectorParts,
+} from './reflector.ts'
 
-export interface InformerOptions<Item> {
-  readonly encoding: Encoding
-  /** Opens a list or watch with these parameters. Throws `ResourceExpired` for a 410. */
-  readonly open: (
-    query: Readonly<Record<string, string>>,
-    signal: AbortSignal,
-  ) => Promise<AsyncIterable<Uint8Array>>
+/** How an informer reads its collection. */
+export interface InformerReads {
   /**
-   * The parameters of a list that say which version it is of, by the last observed resource
-   * version ('' for a consistent read), and how large its pages are.
+   * Calls `take` with all objects, and resolves to the version of the list. `lastObserved`: the
+   * version of the informer.
    */
-  readonly listQuery: (lastObserved: string | undefined) => Readonly<Record<string, string>>
-  /** Makes the item that is stored of an object. `before` is the item stored until now. */
-  readonly transform: (object: ApiObject, before: Item | undefined) => Item
+  readonly list: (
+    lastObserved: string | undefined,
+    signal: AbortSignal,
+    take: (objects: readonly ApiObject[]) => void,
+  ) => Promise<string>
+  readonly watch: ListerWatcher['watch']
+}
+
+export interface InformerOptions<Item> extends Pick<
+  ReflectorParts,
+  'onRecovery' | 'refusedBackoff'
+> {
+  readonly reads: InformerReads
+  /**
+   * Makes the item that is stored of an object; `undefined`: none. `before` is the item stored
+   * until now: where it is returned, nothing has changed.
+   */
+  readonly transform: (object: ApiObject, before: Item | undefined) => Item | undefined
   /** Called for each item that is added, updated or deleted, after `items` has changed. */
   readonly onChange?:
     ((key: string, now: Item | undefined, before: Item | undefined) => void) | undefined
+  /** Called when `items` is complete, after a list or when a watch is open. */
+  readonly onSynced?: (() => void) | undefined
+  /** Called after the changes that arrived together. */
+  readonly onEvents?: (() => void) | undefined
   /** Called with each failure. The reflector retries until the informer is disposed of. */
   readonly onFailure?: ((cause: unknown) => void) | undefined
 }
@@ -45,18 +64,22 @@ export class Informer<Item> implements AsyncDisposable {
 
   constructor(options: InformerOptions<Item>) {
     this.#options = options
+    const { reads, onRecovery, refusedBackoff } = options
     const reflector = new Reflector(
       {
         listerWatcher: {
-          list: (version, signal) => this.#list(version === '', signal),
-          watch: (watch, signal) => this.#watch(watch, signal),
-          isRestored: (signal) => this.#isRestored(signal),
+          list: (signal) => this.#list(signal),
+          watch: (watch, signal) => {
+            this.watches++
+            return reads.watch(watch, signal)
+          },
         },
         version: () => this.#version,
+        ...(onRecovery && { onRecovery }),
+        ...(refusedBackoff && { refusedBackoff }),
       },
       {
-        onSynced: () => this.#listed.resolve(),
-        onOpen: () => undefined,
+        onOpen: () => options.onSynced?.(),
         onEvents: (events) => this.#apply(events),
         onClosed: () => undefined,
         onFailed: (cause) => {
@@ -77,45 +100,15 @@ export class Informer<Item> implements AsyncDisposable {
     return this.#listed.promise
   }
 
-  async #list(isConsistent: boolean, signal: AbortSignal): Promise<void> {
+  async #list(signal: AbortSignal): Promise<void> {
     this.lists++
-    const { encoding, open, listQuery } = this.#options
-    const query = listQuery(isConsistent ? '' : this.#version)
     const seen = new Set<string>()
-    let version = ''
-    let next = ''
-    do {
-      const page = { ...query, ...(next !== '' && { continue: next }) }
-      const decoder = listDecoder(encoding, 'object')
-      for await (const chunk of await open(page, signal)) {
-        const { batch } = decoder.push(chunk)
-        for (const object of batch?.objects ?? []) seen.add(this.#set(object))
-      }
-      const { meta } = decoder.end()
-      version = meta.resourceVersion
-      next = meta.continue
-    } while (next !== '')
+    this.#version = await this.#options.reads.list(this.#version, signal, (objects) => {
+      for (const object of objects) seen.add(this.#set(object))
+    })
     for (const key of this.items.keys()) if (!seen.has(key)) this.#delete(key)
-    this.#version = version
-  }
-
-  /** By a consistent read of one object, which no lagging server answers from its watch cache. */
-  async #isRestored(signal: AbortSignal): Promise<boolean> {
-    const { encoding, open } = this.#options
-    const decoder = listDecoder(encoding, 'object')
-    for await (const chunk of await open({ limit: '1' }, signal)) decoder.push(chunk)
-    return isNewer(this.#version, decoder.end().meta.resourceVersion)
-  }
-
-  async #watch(
-    options: WatchOptions,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<readonly WatchEvent[]>> {
-    this.watches++
-    return watchEvents(
-      await this.#options.open(watchQuery(options), signal),
-      this.#options.encoding,
-    )
+    this.#options.onSynced?.()
+    this.#listed.resolve()
   }
 
   #apply(events: readonly WatchEvent[]): void {
@@ -129,14 +122,18 @@ export class Informer<Item> implements AsyncDisposable {
       else this.#set(event.object)
       this.#version = event.object.resourceVersion
     }
+    this.#options.onEvents?.()
   }
 
   #set(object: ApiObject): string {
     const key = namespacedName(object)
     const before = this.items.get(key)
     const now = this.#options.transform(object, before)
-    this.items.set(key, now)
-    this.#options.onChange?.(key, now, before)
+    if (now === undefined) this.#delete(key)
+    else if (now !== before) {
+      this.items.set(key, now)
+      this.#options.onChange?.(key, now, before)
+    }
     return key
   }
 
@@ -152,3 +149,38 @@ export class Informer<Item> implements AsyncDisposable {
     await this.#running
   }
 }
+
+/** Reads whole objects from answers to requests. */
+export interface RequestedReads {
+  readonly encoding: Encoding
+  /** Opens a list or watch with these parameters. Throws `ResourceExpired` for a 410. */
+  readonly open: (
+    query: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ) => Promise<AsyncIterable<Uint8Array>>
+  /**
+   * The parameters of a list that say which version it is of, by the last observed one, and how
+   * large its pages are.
+   */
+  readonly listQuery: (lastObserved: string | undefined) => Readonly<Record<string, string>>
+}
+
+export const requestedReads = ({ encoding, open, listQuery }: RequestedReads): InformerReads => ({
+  list: async (lastObserved, signal, take) => {
+    const query = listQuery(lastObserved)
+    for (let next = ''; ;) {
+      const decoder = listDecoder(encoding, 'object')
+      for await (const chunk of await open(
+        { ...query, ...(next !== '' && { continue: next }) },
+        signal,
+      )) {
+        const { batch } = decoder.push(chunk)
+        if (batch) take(batch.objects)
+      }
+      const { meta } = decoder.end()
+      if (meta.continue === '') return meta.resourceVersion
+      next = meta.continue
+    }
+  },
+  watch: async (options, signal) => watchEvents(await open(watchQuery(options), signal), encoding),
+})

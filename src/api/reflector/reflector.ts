@@ -1,7 +1,6 @@
 import { follow } from '../../base/abort.ts'
 import { elapsed, jitter, sleep } from '../../base/clock.ts'
 import type { ErrorEvent, WatchEvent } from '../codec/watch.ts'
-import type { ResourceVersion } from '../kube/resource-version.ts'
 
 /**
  * The API server refuses the collection: it is not served, or the identity may not read it. The
@@ -51,29 +50,18 @@ export const watchQuery = ({ resourceVersion, timeoutSeconds }: WatchOptions) =>
  * `RequestRefused` and `ResourceExpired`, and any other error for a failure to retry.
  */
 export interface ListerWatcher {
-  /**
-   * Lists the collection and replaces the held state. `resourceVersion` is '0' for a list of any
-   * age, '' for a consistent read, or a version than which the list is not older.
-   */
-  list(resourceVersion: '' | '0' | ResourceVersion, signal: AbortSignal): Promise<void>
+  /** Lists the collection at any age, and replaces the held state. */
+  list(signal: AbortSignal): Promise<void>
   /** Opens a watch with bookmarks. */
   watch(options: WatchOptions, signal: AbortSignal): Promise<AsyncIterable<readonly WatchEvent[]>>
-  /**
-   * Whether the API server's state is older than the held one because the cluster was restored from
-   * a backup: a watch would wait for a version that comes much later, or never.
-   */
-  isRestored?(signal: AbortSignal): Promise<boolean>
 }
 
 export interface ReflectorParts {
   readonly listerWatcher: ListerWatcher
   /** The held version; `undefined` if nothing is held and the collection has to be listed. */
   readonly version: () => string | undefined
-  /**
-   * Resolves when an API server is healthy. `true` if it had to wait: the cluster may have been
-   * restored since. Absent: an API server is always healthy.
-   */
-  readonly waitUntilReachable?: (signal: AbortSignal) => Promise<boolean>
+  /** Resolves when an API server is healthy. Absent: one always is. */
+  readonly waitUntilReachable?: (signal: AbortSignal) => Promise<void>
   /** Calls back, until disposed, when a failure may be over: the reflector then retries at once. */
   readonly onRecovery?: (act: () => void) => Disposable
   /** The pauses after refusals. Absent: a refusal ends the reflector. */
@@ -88,8 +76,6 @@ export interface BackoffTimes {
 
 /** Receives what the reflector reads. */
 export interface ReflectorHandler {
-  /** The held state is complete at the held version; a watch from there is opened next. */
-  onSynced(): void
   onOpen(): void
   /** Applies events, without ERROR. Throws `ResourceExpired` if one is missing. */
   onEvents(events: readonly WatchEvent[]): void
@@ -119,14 +105,10 @@ export class Reflector {
   readonly #parts: ReflectorParts
   readonly #handler: ReflectorHandler
   #hasExpired = false
-  /** The cluster may have been restored from a backup. */
-  mayBeRestored: boolean
 
-  /** `inDoubt`: the held state may be older than a restore of the cluster. */
-  constructor(parts: ReflectorParts, handler: ReflectorHandler, inDoubt = true) {
+  constructor(parts: ReflectorParts, handler: ReflectorHandler) {
     this.#parts = parts
     this.#handler = handler
-    this.mayBeRestored = inDoubt
   }
 
   /** Returns when `signal` aborts or, without `refusedBackoff`, when the API server refuses. */
@@ -140,7 +122,7 @@ export class Reflector {
       using _recovery = this.#parts.onRecovery?.(() => retry.abort())
       let backoff = failures
       try {
-        if (await this.#parts.waitUntilReachable?.(signal)) this.mayBeRestored = true
+        await this.#parts.waitUntilReachable?.(signal)
         signal.throwIfAborted()
         await this.#sync(signal)
         notHeld.reset()
@@ -157,7 +139,6 @@ export class Reflector {
           backoff = refusals
         } else if (error instanceof ListNotHeld) backoff = notHeld
         else if (error instanceof ResourceExpired) this.#hasExpired = true
-        else this.mayBeRestored = true
       }
       using _ending = follow(signal, retry)
       await backoff.pause(retry.signal)
@@ -167,22 +148,18 @@ export class Reflector {
 
   /** Lists, unless a watch can continue from the held version. */
   async #sync(signal: AbortSignal): Promise<void> {
-    const { version, listerWatcher } = this.#parts
-    const isHeld = version() !== undefined
-    if (isHeld && this.mayBeRestored && (await listerWatcher.isRestored?.(signal)))
-      await this.#list('', signal)
-    else if (!isHeld || this.#hasExpired) await this.#list('0', signal)
-    this.#hasExpired = this.mayBeRestored = false
+    const { version } = this.#parts
+    if (version() === undefined || this.#hasExpired) await this.#list(signal)
+    this.#hasExpired = false
     if (version() === undefined) throw new ListNotHeld()
-    this.#handler.onSynced()
   }
 
-  async #list(resourceVersion: '' | '0', parent: AbortSignal): Promise<void> {
+  async #list(parent: AbortSignal): Promise<void> {
     const ending = new AbortController()
     using _parent = follow(parent, ending)
     using _over = { [Symbol.dispose]: () => ending.abort() }
     void sleep(listMs, ending.signal).then(() => ending.abort())
-    await this.#parts.listerWatcher.list(resourceVersion, ending.signal)
+    await this.#parts.listerWatcher.list(ending.signal)
   }
 
   /** Whether the watch succeeded, so that the next one may follow at once. */
@@ -208,10 +185,7 @@ export class Reflector {
     } finally {
       this.#handler.onClosed()
     }
-    const lasted = elapsed() - began
-    // A watch that ended early may be due to a restore of the cluster.
-    if (lasted < timeoutSeconds * 1000) this.mayBeRestored = true
-    return gotEvents || lasted >= soundMs
+    return gotEvents || elapsed() - began >= soundMs
   }
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../api/kube/json.ts'
-import { Informer, type InformerOptions } from '../../api/reflector/informer.ts'
+import { Informer, requestedReads, type InformerOptions } from '../../api/reflector/informer.ts'
 import { ResourceExpired } from '../../api/reflector/reflector.ts'
 import type { ApiServer } from './api-server.ts'
 import { ApiFailure, isGone } from './failure.ts'
@@ -26,9 +26,11 @@ export class ApiInformer<Item> extends Informer<Item> {
   constructor(api: ApiServer, options: ApiInformerOptions<Item>) {
     super({
       ...options,
-      encoding: 'json',
-      listQuery: () => ({ limit: String(pageSize) }),
-      open: (query, signal) => open(api, options, query, signal),
+      reads: requestedReads({
+        encoding: 'json',
+        listQuery: () => ({ limit: String(pageSize) }),
+        open: (query, signal) => open(api, options, query, signal),
+      }),
       transform: ({ bytes }, before) =>
         options.transform(JSON.parse(Buffer.from(bytes).toString()) as JsonObject, before),
     })

@@ -147,11 +147,6 @@ export interface Exchange extends Incoming {
    * read then, and the hub sends this instead.
    */
   readonly content?: Buffer
-  /**
-   * Of a cacher's watch, whose events are recorded: whether a reader compares them with the objects
-   * before, which may change during the watch. Absent: it is a client's own, and is not recorded.
-   */
-  readonly comparesEvents?: () => boolean
   /** Called when an upstream may have received the first bytes of the request. */
   readonly onSent?: () => void
   /** Called with the bytes of each part of an upstream's answer that arrives; 0: its head. */

@@ -42,8 +42,6 @@ export interface OwnRequest extends RequestCredentials {
   /** The component under which the answer is recorded; absent: that of the User-Agent. */
   readonly component?: string
   /** See `Exchange`. */
-  readonly comparesEvents?: () => boolean
-  /** See `Exchange`. */
   readonly onReceived?: Exchange['onReceived']
   readonly signal: AbortSignal
 }
@@ -58,7 +56,7 @@ let ownRequests = 0
 /** A request that the hub makes itself. */
 export function ownRequest(request: OwnRequest): Exchange {
   const { method, url, accept, content, gzip, signal } = request
-  const { userAgent = ownUserAgent, component = userAgent, comparesEvents, onReceived } = request
+  const { userAgent = ownUserAgent, component = userAgent, onReceived } = request
   const { identity, credential, authorization, claim } = request
   const info = parseRequestInfo(method, url)
   ownRequests += 1
@@ -83,7 +81,6 @@ export function ownRequest(request: OwnRequest): Exchange {
     identity,
     credential,
     ...(claim && { claim }),
-    ...(comparesEvents && { comparesEvents }),
     ...(onReceived && { onReceived }),
     representations: representationsOf(accept, info.query),
     ...(content && { content: content.bytes }),

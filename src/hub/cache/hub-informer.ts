@@ -3,17 +3,15 @@ import { onAbort } from '../../base/abort.ts'
 import { jitter, sleep } from '../../base/clock.ts'
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { objectKind } from '../../api/codec/list.ts'
-import { isObjectEvent, versionAfter, type WatchEvent } from '../../api/codec/watch.ts'
-import type { Exchange, Handler, Reply, WatchReply } from '../../http/exchange/exchange.ts'
+import type { WatchEvent } from '../../api/codec/watch.ts'
+import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
 import { ownRequest, type RequestCredentials } from '../../http/exchange/own-request.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import { mediaType, type Encoding } from '../../api/kube/media-type.ts'
-import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
-import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
 import { pathOf } from '../../api/kube/resources.ts'
+import { Informer } from '../../api/reflector/informer.ts'
 import {
-  ResourceExpired,
-  Reflector,
   RequestRefused,
   watchQuery,
   type BackoffTimes,
@@ -82,54 +80,49 @@ const refusedBackoff: BackoffTimes = { firstMs: 60_000, longestMs: 15 * 60_000 }
 const spreadMs = 500
 
 /**
- * An informer of the hub itself: a reflector of a collection, and the values read of its objects.
- * It reads through the hub's own path to API servers and cache, so that offline it has the cached
- * state.
+ * An informer of the hub itself: the values read of the objects of a collection. It reads through
+ * the hub's own path to API servers and cache, so that offline it has the cached state, and shares
+ * the upstream watches of clients.
  */
 export class HubInformer<T> implements AsyncDisposable {
   readonly #parts: InformerParts<T>
   readonly #ending = new AbortController()
-  readonly #done: Promise<void>
-  readonly #values = new Map<string, T>()
+  readonly #informer: Informer<T>
   #at = 0
-  #isSynced = false
-  #version: string | undefined
-  #watch: WatchReply | undefined
+  #isListed = false
+  #hasChanged = true
+  /** The form of the objects that come. */
+  #form: () => { readonly gvk: GVK; readonly encoding: Encoding } = () => ({
+    gvk: { group: '', version: '', kind: '' },
+    encoding: 'json',
+  })
   #retry = new AbortController()
 
   constructor(parts: InformerParts<T>) {
     this.#parts = parts
-    const { signal } = this.#ending
-    const reflector = new Reflector(
-      {
-        listerWatcher: {
-          list: (_version, ending) => this.#inServedVersion(() => this.#list(ending)),
-          watch: (options, ending) => this.#inServedVersion(() => this.#open(options, ending)),
-        },
-        version: () => this.#version,
-        onRecovery: (act) => this.#onRetryDue(signal, act),
-        refusedBackoff,
+    this.#informer = new Informer<T>({
+      reads: {
+        list: (_last, signal, take) => this.#inServedVersion(() => this.#list(signal, take)),
+        watch: (options, signal) => this.#inServedVersion(() => this.#open(options, signal)),
       },
-      {
-        onSynced: () => undefined,
-        onOpen: () => undefined,
-        onEvents: (events) => this.#apply(events),
-        onClosed: () => undefined,
-        onFailed: (cause) => {
-          if (cause instanceof ResourceExpired) return
-          parts.onFailed(cause)
-          // Only a list shows that the failure is over.
-          this.#version = undefined
-          parts.onState(
-            cause instanceof RequestRefused
-              ? { kind: 'refused', code: cause.status }
-              : { kind: 'failed' },
-          )
-        },
+      transform: (object, before) => this.#read(object, before),
+      onChange: () => (this.#hasChanged = true),
+      onSynced: () => {
+        this.#publish()
+        parts.onState({ kind: 'synced' })
       },
-      false,
-    )
-    this.#done = reflector.run(signal)
+      onEvents: () => this.#publish(),
+      onFailure: (cause) => {
+        parts.onFailed(cause)
+        parts.onState(
+          cause instanceof RequestRefused
+            ? { kind: 'refused', code: cause.status }
+            : { kind: 'failed' },
+        )
+      },
+      onRecovery: (act) => this.#onRetryDue(act),
+      refusedBackoff,
+    })
   }
 
   /** Retries at once where it backs off, or where the running request fails. */
@@ -141,7 +134,7 @@ export class HubInformer<T> implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ending.abort()
-    await this.#done
+    await this.#informer[Symbol.asyncDispose]()
   }
 
   /** Tries the next API version where one is not served; after the last, the first again, later. */
@@ -163,7 +156,8 @@ export class HubInformer<T> implements AsyncDisposable {
   }
 
   /** Calls back on `retry`, and soon after the link has changed. */
-  #onRetryDue(signal: AbortSignal, act: () => void): Disposable {
+  #onRetryDue(act: () => void): Disposable {
+    const { signal } = this.#ending
     const both = new DisposableStack()
     both.use(onAbort(this.#retry.signal, act))
     both.use(
@@ -172,24 +166,19 @@ export class HubInformer<T> implements AsyncDisposable {
     return both
   }
 
-  async #list(signal: AbortSignal): Promise<void> {
-    const gvr = this.#gvr
+  async #list(signal: AbortSignal, take: (objects: readonly ApiObject[]) => void): Promise<string> {
     const reply = await this.#request({ resourceVersion: '0' }, signal)
     if (reply.kind !== 'list') throw refusalOf(reply)
     const { list, representation } = reply
-    const gvk = objectKind(list.gvk)
-    const values = new Map<string, T>()
+    const form = { gvk: objectKind(list.gvk), encoding: representation.encoding }
+    this.#form = () => form
     for await (const { objects } of list.batches) {
       signal.throwIfAborted()
-      for (const object of objects) {
-        const value = this.#read(gvr, gvk, representation.encoding, object)
-        if (value !== undefined) values.set(namespacedName(object), value)
-      }
+      take(objects)
     }
     const { meta } = await list.end()
-    this.#version = meta.resourceVersion
-    this.#replace(values)
-    this.#parts.onState({ kind: 'synced' })
+    this.#isListed = true
+    return meta.resourceVersion
   }
 
   async #open(
@@ -198,47 +187,22 @@ export class HubInformer<T> implements AsyncDisposable {
   ): Promise<AsyncIterable<readonly WatchEvent[]>> {
     const reply = await this.#request(watchQuery(options), signal)
     if (reply.kind !== 'watch') throw refusalOf(reply)
-    this.#watch = reply
+    this.#form = () => ({ gvk: reply.gvk(), encoding: reply.representation().encoding })
     return reply.events
   }
 
-  #read(gvr: GVR, gvk: GVK, encoding: Encoding, object: ApiObject): T | undefined {
-    return this.#parts.read({ gvr, cursor: cursorOf(encoding, gvk, object), bytes: object.bytes })
-  }
-
-  #replace(values: ReadonlyMap<string, T>): void {
-    if (this.#isSynced && isDeepStrictEqual(values, this.#values)) return
-    this.#values.clear()
-    for (const [name, value] of values) this.#values.set(name, value)
-    this.#publish()
-  }
-
-  #apply(events: readonly WatchEvent[]): void {
-    const watch = this.#watch
-    if (events.every(({ type }) => type === 'UNREAD')) return
-    const version = versionAfter(events)
-    if (!watch || version === undefined || isBefore(version, this.#version))
-      throw new ResourceExpired()
-    this.#version = version
-    let changed = false
-    for (const event of events) {
-      if (!isObjectEvent(event)) continue
-      const name = namespacedName(event.object)
-      const value =
-        event.type === 'DELETED'
-          ? undefined
-          : this.#read(this.#gvr, watch.gvk(), watch.representation().encoding, event.object)
-      if (isDeepStrictEqual(value, this.#values.get(name))) continue
-      changed = true
-      if (value === undefined) this.#values.delete(name)
-      else this.#values.set(name, value)
-    }
-    if (changed) this.#publish()
+  /** The value of an object; the one before where it is alike. */
+  #read(object: ApiObject, before: T | undefined): T | undefined {
+    const { gvk, encoding } = this.#form()
+    const cursor = cursorOf(encoding, gvk, object)
+    const value = this.#parts.read({ gvr: this.#gvr, cursor, bytes: object.bytes })
+    return isDeepStrictEqual(value, before) ? before : value
   }
 
   #publish(): void {
-    this.#isSynced = true
-    this.#parts.onValues(this.#values)
+    if (!this.#isListed || !this.#hasChanged) return
+    this.#hasChanged = false
+    this.#parts.onValues(this.#informer.items)
   }
 
   #request(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Reply> {
@@ -259,9 +223,4 @@ function acceptOf({ encoding, onlyMetadata }: InformerTarget, watch: boolean): s
   if (!onlyMetadata) return mediaType(encoding)
   const kind = watch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList'
   return `${mediaType('json')};as=${kind};g=meta.k8s.io;v=v1`
-}
-
-function isBefore(version: string, than: string | undefined): boolean {
-  const [a, b] = [resourceVersion(version), resourceVersion(than)]
-  return a === undefined || b === undefined || compareVersions(a, b) < 0
 }

@@ -19,8 +19,8 @@ import type { ObjectOfKind } from '../store/store.ts'
  * node has written, a document, or a token or review with its request.
  */
 export type Recordable =
-  | { readonly kind: 'object' | 'list' | 'watch'; readonly info: ResourceRequest }
-  | { readonly kind: 'event'; readonly info: ResourceRequest }
+  | { readonly kind: 'object' | 'list' | 'event'; readonly info: ResourceRequest }
+  | { readonly kind: 'watch'; readonly info: ResourceRequest }
   | { readonly kind: 'document' }
   | { readonly kind: 'token' | 'review'; readonly info: ResourceRequest; readonly content: Buffer }
 
@@ -101,6 +101,8 @@ export function recordable(exchange: Exchange): Recordable | undefined {
       // A name in the path of a watch that also has a field selector is not part of a collection's
       // key.
       if (info.name !== undefined) return undefined
+      // A further page is no whole collection.
+      if (info.query.get('continue')) return undefined
       // People watch Tables: these watches end with the link.
       if (info.verb === 'watch' && exchange.representations[0]?.projection === 'table')
         return undefined

@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { joined, lengthOf } from '../../base/bytes.ts'
 import type { ListBatch, ListEnd, ListStream } from '../../api/codec/list.ts'
 import type { DecodedChunk, DecodedListEnd, ListDecoder } from '../../api/codec/list-decoder.ts'
@@ -6,10 +5,8 @@ import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import { resourceVersion } from '../../api/kube/resource-version.ts'
-import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { CollectionKey, ObjectStore, Replacement } from '../store/store.ts'
 import type { ReplayableBody } from './replayable-body.ts'
-import { addressOf, textOf } from '../store/log/address.ts'
 import type { RecorderHooks } from './recordable.ts'
 
 interface RecordedListParts {
@@ -21,16 +18,14 @@ interface RecordedListParts {
   readonly key: CollectionKey
   /** As in a `CollectionHead`. */
   readonly storedBefore: string | undefined
-  readonly info: ResourceRequest
   readonly store: ObjectStore
-  readonly pages: PagedLists
   readonly hooks: RecorderHooks
   readonly exchange: Exchange
 }
 
 /**
  * A list that is staged batch by batch as it passes to the client. Its end is released only after
- * the commit. A paged list is committed with its last page, or not at all.
+ * the commit. The first page of a longer list is not committed.
  */
 export class RecordedList implements ListStream {
   readonly gvk: GVK
@@ -68,7 +63,7 @@ export class RecordedList implements ListStream {
     const { cutter, replayable, started } = this.#parts
     if (!this.#passedOn) replayable.stopKeeping()
     replayable.gather(sliceBytes)
-    this.#replacement = this.#begin()
+    this.#replacement = this.#parts.store.replace(this.#parts.key)
     try {
       for (const batch of started) {
         await this.#stage(batch)
@@ -90,17 +85,6 @@ export class RecordedList implements ListStream {
       // A list that breaks off, at the API server or the client, must not replace a whole one.
       if (this.#cut === undefined) await this.#drop()
     }
-  }
-
-  /**
-   * A further page continues the staged list of the pages before it; without that it is not
-   * recorded.
-   */
-  #begin(): Replacement | undefined {
-    const { info, pages, store, key } = this.#parts
-    const token = info.query.get('continue')
-    if (!token) return store.replace(key)
-    return pages.take(key, token)
   }
 
   async #stage(batch: ListBatch): Promise<void> {
@@ -126,15 +110,10 @@ export class RecordedList implements ListStream {
   async #end(): Promise<ListEnd> {
     if (this.#cut === undefined) throw new Error('a list has no end before its last batch')
     const { meta, extra, gvk } = this.#cut
-    const { pages, key } = this.#parts
-    if (meta.continue !== '') {
-      if (this.#replacement) pages.put(key, meta.continue, this.#replacement)
-    } else {
-      // Else nothing shows whether it is newer than what is stored.
-      const isComparable = resourceVersion(meta.resourceVersion) !== undefined
-      if (!isComparable) await this.#drop()
-      else await this.#commit(meta.resourceVersion, gvk, extra)
-    }
+    // Else nothing shows whether it is newer than what is stored.
+    const isComparable = resourceVersion(meta.resourceVersion) !== undefined
+    if (!isComparable || meta.continue !== '') await this.#drop()
+    else await this.#commit(meta.resourceVersion, gvk, extra)
     return this.#cut
   }
 
@@ -169,37 +148,3 @@ function* slicesOf(chunks: readonly Uint8Array[]): Generator<Uint8Array> {
   }
   if (waiting.length > 0) yield joined(waiting)
 }
-
-/**
- * How many paged lists are staged, and how long each waits for its next page: a client that stops
- * paging looks like a slow one.
- */
-export const mostPagedLists = 64
-export const nextPageMs = 5 * 60_000
-
-/** The staged pages of paged lists, each by its collection and the token of its next page. */
-export class PagedLists {
-  readonly #waiting = new LRUCache<string, Replacement>({
-    max: mostPagedLists,
-    ttl: nextPageMs,
-    ttlAutopurge: true,
-    dispose: (replacement, _key, reason) => {
-      if (reason !== 'delete') void replacement[Symbol.asyncDispose]()
-    },
-  })
-
-  put(key: CollectionKey, token: string, replacement: Replacement): void {
-    this.#waiting.set(keyOf(key, token), replacement)
-  }
-
-  take(key: CollectionKey, token: string): Replacement | undefined {
-    const id = keyOf(key, token)
-    const found = this.#waiting.get(id)
-    this.#waiting.delete(id)
-    return found
-  }
-}
-
-// A token identifies a position in a list, but neither its caller nor its representation.
-const keyOf = (key: CollectionKey, token: string): string =>
-  JSON.stringify([textOf(addressOf(key)), token])

@@ -12,7 +12,7 @@ import type {
   ObjectReply,
   Reply,
 } from '../../http/exchange/exchange.ts'
-import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
+import { encodingOf, type Encoding, type Projection } from '../../api/kube/media-type.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
@@ -20,15 +20,14 @@ import { putDocument } from '../store/document.ts'
 import { StoreFailure, type ObjectStore } from '../store/store.ts'
 import { isObjectNotFound } from './object-not-found.ts'
 import { ReplayableBody } from './replayable-body.ts'
-import { RecordedList, PagedLists } from './recorded-list.ts'
+import { RecordedList } from './recorded-list.ts'
 import { recordable, type Recordable, type RecorderHooks } from './recordable.ts'
-import { projectionOf, showsProjection, decodedWatch } from './decoded-watch.ts'
 import { cachedTokenOf } from './cached-token.ts'
 import { reviewIn } from '../../api/codec/review.ts'
 import type { RecordedReviews } from '../answers/recorded-reviews.ts'
 
-/** The part of an answer to record. */
-export type RecordingPlan = Recordable & {
+/** The part of an answer to record: the events of watches are recorded by cachers alone. */
+export type RecordingPlan = Exclude<Recordable, { readonly kind: 'watch' }> & {
   /** Of a consistent list: the versions that were stored before the request. */
   readonly stored?: ReadonlyMap<RepresentationKey, string | undefined>
 }
@@ -57,13 +56,6 @@ export function brokenAnswer(cause: unknown): never {
   throw broken ? new BrokenAnswer(cause) : cause
 }
 
-/** Which exchanges are recorded where possible. */
-interface RecordingRules {
-  isRecorded(exchange: Exchange): boolean
-  /** Whether a reader of the events needs the previous state of each object. */
-  comparesEvents(exchange: Exchange): boolean
-}
-
 interface RequestWithBody {
   readonly info: ResourceRequest
   readonly content: Buffer
@@ -78,42 +70,37 @@ interface EncodedBody {
 const wholeBodyBytes = 16 * 1024 * 1024
 
 /**
- * Records answers before they are passed on. It returns a recorded answer decoded (object, list,
- * watch), any other unchanged.
+ * Records answers before they are passed on. It returns a recorded answer decoded (object, or
+ * list), any other unchanged.
  */
 export class Recorder {
+  readonly hooks: RecorderHooks
   readonly #store: ObjectStore
-  readonly #rules: RecordingRules
-  readonly #hooks: RecorderHooks
-  readonly #pages = new PagedLists()
+  readonly #isRecorded: (exchange: Exchange) => boolean
   readonly #reviews: RecordedReviews
 
+  /** `isRecorded`: which exchanges are recorded where possible. */
   constructor(
     store: ObjectStore,
-    rules: RecordingRules,
+    isRecorded: (exchange: Exchange) => boolean,
     hooks: RecorderHooks,
     reviews: RecordedReviews,
   ) {
     this.#store = store
     this.#reviews = reviews
-    this.#rules = rules
-    this.#hooks = hooks
+    this.#isRecorded = isRecorded
+    this.hooks = hooks
   }
 
   /** Whether the events of a watch are recorded where possible. */
   recordsWatch(exchange: Exchange): boolean {
-    return this.#rules.isRecorded(exchange) && recordable(exchange)?.kind === 'watch'
-  }
-
-  /** Whether a reader of the events needs the previous state of each object. */
-  comparesEvents(exchange: Exchange): boolean {
-    return this.#rules.comparesEvents(exchange)
+    return this.#isRecorded(exchange) && recordable(exchange)?.kind === 'watch'
   }
 
   /** To be called before the exchange is forwarded. */
   plan(exchange: Exchange): RecordingPlan | undefined {
-    const what = this.#rules.isRecorded(exchange) ? recordable(exchange) : undefined
-    if (!what) return undefined
+    const what = this.#isRecorded(exchange) ? recordable(exchange) : undefined
+    if (!what || what.kind === 'watch') return undefined
     if (what.kind !== 'list' || !isConsistent(what.info)) return what
     const stored = exchange.representations.map(
       (each) => [each.key, this.#storedVersion(exchange, what.info, each)] as const,
@@ -142,10 +129,8 @@ export class Recorder {
     if (reply.status !== 200 && !isCreated) return reply
     if (what.kind === 'document') return this.#document(exchange, reply)
     const encoding = encodingOf(reply.headers.get('content-type'))
-    const [expected, ...others] = exchange.representations.filter(
-      (representation) => representation.encoding === encoding,
-    )
-    if (encoding === undefined || expected === undefined) return reply
+    const isAccepted = exchange.representations.some((each) => each.encoding === encoding)
+    if (encoding === undefined || !isAccepted) return reply
     switch (what.kind) {
       case 'event':
         return this.#event(exchange, what.info, reply, encoding)
@@ -153,13 +138,6 @@ export class Recorder {
         return this.#object(exchange, what, reply, encoding)
       case 'list':
         return this.#list(exchange, what, reply, encoding)
-      case 'watch':
-        return decodedWatch(reply, [expected, ...others], {
-          info: what.info,
-          store: this.#store,
-          hooks: this.#hooks,
-          exchange,
-        })
     }
   }
 
@@ -179,7 +157,7 @@ export class Recorder {
       read = readObject(encoding, representation.projection, body)
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error
-      this.#hooks.onMalformed(error, exchange)
+      this.hooks.onMalformed(error, exchange)
       return asItCame
     }
     const { name } = read.object
@@ -200,10 +178,10 @@ export class Recorder {
     if ('rest' in whole) return whole.rest
     const { body, asItCame } = whole
     try {
-      this.#hooks.onEvent(gvr, encoding, readObject(encoding, 'object', body))
+      this.hooks.onEvent(gvr, encoding, readObject(encoding, 'object', body))
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error
-      this.#hooks.onMalformed(error, exchange)
+      this.hooks.onMalformed(error, exchange)
     }
     return asItCame
   }
@@ -222,7 +200,7 @@ export class Recorder {
       )
       const forgotten = await Promise.allSettled(keys.map((key) => this.#store.forget(key)))
       for (const each of forgotten) {
-        if (each.status === 'rejected') this.#hooks.onStoreFailure(each.reason)
+        if (each.status === 'rejected') this.hooks.onStoreFailure(each.reason)
       }
     }
     return asItCame
@@ -257,7 +235,7 @@ export class Recorder {
           : this.#review(exchange, what, answer)
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error
-      this.#hooks.onMalformed(error, exchange)
+      this.hooks.onMalformed(error, exchange)
     }
     if (written) await this.#write(what.kind, written)
     return whole.asItCame
@@ -298,7 +276,7 @@ export class Recorder {
     reply: BytesReply,
   ): Promise<{ body: Buffer; asItCame: BodyReply } | { rest: BytesReply }> {
     if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
-    const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
+    const replayable = new ReplayableBody(reply, this.hooks.onUnpacked)
     const body = await replayable.whole(wholeBodyBytes).catch(brokenAnswer)
     if (body === undefined) return { rest: replayable.replay() }
     const asItCame: BodyReply =
@@ -315,9 +293,9 @@ export class Recorder {
   async #write(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
     try {
       await written
-      this.#hooks.onRecorded(kind)
+      this.hooks.onRecorded(kind)
     } catch (cause) {
-      this.#hooks.onStoreFailure(cause)
+      this.hooks.onStoreFailure(cause)
     }
   }
 
@@ -327,7 +305,7 @@ export class Recorder {
     reply: BytesReply,
     encoding: Encoding,
   ): Promise<Reply> {
-    const replayable = new ReplayableBody(reply, this.#hooks.onUnpacked)
+    const replayable = new ReplayableBody(reply, this.hooks.onUnpacked)
     try {
       const opening = await replayable.prefix(showsProjection)
       const representation = answeredRepresentation(exchange, encoding, joined(opening))
@@ -344,10 +322,8 @@ export class Recorder {
             replayable,
             key: collectionKey(exchange, info, representation),
             storedBefore: stored?.get(representation.key),
-            info,
             store: this.#store,
-            pages: this.#pages,
-            hooks: this.#hooks,
+            hooks: this.hooks,
             exchange,
           })
           const passedOn = replayable.isCompressed && acceptsGzip(exchange.headers)
@@ -365,15 +341,14 @@ export class Recorder {
       }
     } catch (error) {
       if (!(error instanceof MalformedBody)) return brokenAnswer(error)
-      this.#hooks.onMalformed(error, exchange)
+      this.hooks.onMalformed(error, exchange)
       return replayable.replay()
     }
   }
 }
 
-/** A list as of now: it names no version, and continues no other list. */
-const isConsistent = ({ query }: ResourceRequest): boolean =>
-  !query.get('resourceVersion') && !query.get('continue')
+/** A list as of now: it names no version. */
+const isConsistent = ({ query }: ResourceRequest): boolean => !query.get('resourceVersion')
 
 /** The client's accepted representation that the answer has. */
 function answeredRepresentation(
@@ -386,4 +361,21 @@ function answeredRepresentation(
     (representation) =>
       representation.encoding === encoding && representation.projection === projection,
   )
+}
+
+/** The first bytes of an object or a list contain its kind. */
+const openingBytes = 128
+
+/** Whether so much of an answer determines its projection. */
+const showsProjection = (start: Buffer): boolean => start.byteLength >= openingBytes
+
+/**
+ * The projection of an answer, by its first bytes: a server that makes no tables or metadata
+ * answers with whole objects. In either encoding the kind of a conversion comes at the very
+ * beginning of an answer.
+ */
+function projectionOf(start: Buffer): Projection {
+  const opening = start.subarray(0, openingBytes).toString('latin1')
+  if (/"kind":\s*"Table"/.test(opening)) return 'table'
+  return opening.includes('PartialObjectMetadata') ? 'metadata' : 'object'
 }

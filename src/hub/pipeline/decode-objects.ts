@@ -1,5 +1,4 @@
 import { joined } from '../../base/bytes.ts'
-import { decodedWatch } from '../cache/decoded-watch.ts'
 import { ReplayableBody } from '../cache/replayable-body.ts'
 import { brokenAnswer } from '../cache/recorder.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
@@ -7,6 +6,9 @@ import { objectKind } from '../../api/codec/list.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
 import { isPartial } from '../../api/codec/partial.ts'
+import { watchDecoder } from '../../api/codec/watch-decoder.ts'
+import type { WatchEvent } from '../../api/codec/watch.ts'
+import { BrokenStream } from '../../http/exchange/chunks.ts'
 import { acceptsGzip } from '../../http/exchange/headers.ts'
 import type {
   BodyReply,
@@ -16,7 +18,7 @@ import type {
   ObjectReply,
   WatchReply,
 } from '../../http/exchange/exchange.ts'
-import { isGzip, withLength } from '../../http/exchange/unpacked.ts'
+import { isGzip, withLength, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 import { encodingOf } from '../../api/kube/media-type.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
@@ -114,16 +116,43 @@ function listIn(
 }
 
 /**
- * Decodes the events of a watch that was not recorded, of whole objects only; returns any other
- * answer unchanged. Its events lack the previous states, and its collection has no snapshot.
+ * Decodes the events of a watch, of whole objects or metadata; returns any other answer unchanged.
+ * Its events lack the previous states, and its collection has no snapshot. Where the upstream
+ * stream breaks, the watch ends cleanly, and clients watch again from their last version.
  */
 export function decodeWatch(
   reply: BytesReply,
   representation: Representation,
+  onUnpacked: OnUnpacked = () => undefined,
 ): WatchReply | BytesReply {
-  const { status, headers } = reply
+  const { status, headers, from, explanation } = reply
   const isReadable = headers.get('content-encoding') === undefined || isGzip(headers)
   const isOfForm = encodingOf(headers.get('content-type')) === representation.encoding
-  const isRead = status === 200 && isReadable && isOfForm && representation.projection === 'object'
-  return isRead ? decodedWatch(reply, [representation]) : reply
+  const isRead = status === 200 && isReadable && isOfForm && representation.projection !== 'table'
+  if (!isRead) return reply
+  const replayable = new ReplayableBody(reply, onUnpacked)
+  replayable.stopKeeping()
+  const cutter = watchDecoder(representation.encoding, representation.projection)
+  const events = async function* (): AsyncGenerator<readonly WatchEvent[]> {
+    try {
+      for await (const group of replayable.chunks) {
+        const each = group.flatMap((chunk) => cutter.push(chunk))
+        if (each.length > 0) yield each
+      }
+    } catch (error) {
+      if (!(error instanceof BrokenStream)) throw error
+    } finally {
+      await replayable.chunks.return(undefined)
+    }
+  }
+  return {
+    kind: 'watch',
+    status,
+    headers,
+    from,
+    ...(explanation && { explanation }),
+    representation: () => representation,
+    gvk: () => cutter.gvk,
+    events: events(),
+  }
 }

@@ -1,6 +1,7 @@
 import { BrokenAnswer, type Recorder } from '../cache/recorder.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
+import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import { withReadableEncodings } from '../../http/exchange/headers.ts'
 import { because } from '../../http/exchange/explanation.ts'
 import {
@@ -12,6 +13,7 @@ import {
 } from '../../http/exchange/exchange.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { noLongerKnown } from './deadline.ts'
+import { decodeWatch } from './decode-objects.ts'
 import { answerLocally, refuseUnproven, type OfflineParts } from '../answers/offline.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Cloud } from '../upstream/cloud.ts'
@@ -96,8 +98,17 @@ function requiresUpstream({ method, info }: Exchange): boolean {
 }
 
 /** The way of cachers to the API servers. */
-export const upstreamHandlers = (parts: UpstreamPathParts): UpstreamHandlers => ({
+export const upstreamHandlers = (
+  parts: UpstreamPathParts,
+  onUnpacked: OnUnpacked,
+): UpstreamHandlers => ({
   recorded: async (exchange) => forwardWithRetry(exchange, parts),
+  decoded: async (exchange) => {
+    const reply = await parts.forward(exchange, parts)
+    const [representation] = exchange.representations
+    const isRead = reply.kind === 'bytes' && representation
+    return isRead ? decodeWatch(reply, representation, onUnpacked) : reply
+  },
 })
 
 /** Whether the request would be refused, and is none that could end the refusal. */

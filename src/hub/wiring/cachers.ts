@@ -8,6 +8,7 @@ import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
+import type { EnabledFilters } from './enabled-filters.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { memoryLimit } from './memory.ts'
 import { logFailure } from './log-failure.ts'
@@ -18,28 +19,25 @@ interface CachersDependencies {
   readonly upstream: UpstreamHandlers
   readonly store: ObjectStore
   readonly recorder: Recorder
+  readonly filters: Pick<EnabledFilters, 'mayWithholdOf'>
   readonly metrics: HubMetrics
   readonly log: Logger
 }
-
-/** The bounds of one collection's events in memory; older ones are in the store. */
-export const cachedGroups = 4_096
-export const cachedBytes = 4 * 1024 * 1024
 
 /** The share of the process's memory for the events of all collections. */
 export const cachedShare = 1 / 64
 
 export const cachersOf = (
   config: StartConfig,
-  { cloud, upstream, store, recorder, metrics, log }: CachersDependencies,
+  { cloud, upstream, store, recorder, filters, metrics, log }: CachersDependencies,
 ): Cachers =>
   new Cachers({
     store,
     upstream,
     recorder,
+    comparesEvents: (exchange) => filters.mayWithholdOf(exchange),
     connectivity: (credential) => linkOf(cloud, credential),
     leastMs: config.minRequestTimeoutMs,
-    bounds: { groups: cachedGroups, bytes: cachedBytes },
     mostBytes: memoryLimit(config) * cachedShare,
     hooks: {
       onUpstreamWatches: (difference) => metrics.cacherUpstreamWatches.add(difference),

@@ -132,8 +132,8 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     ...ownUpstream,
     forward: rights.heeding(authentication.forward),
   }
-  const upstream = upstreamHandlers(callersUpstream)
-  const cachers = cachersOf(config, { cloud, upstream, store, recorder, metrics, log })
+  const upstream = upstreamHandlers(callersUpstream, onUnpacked)
+  const cachers = cachersOf(config, { cloud, upstream, store, recorder, filters, metrics, log })
   const { kubelet, ownUse } = ownKubeletOf({ nodeName, cloud, connections, store, owners })
   const alone: DispatchParts = {
     ...ownUpstream,
@@ -182,19 +182,16 @@ function recorderOf(
   const unrecorded = new UnrecordedPrograms(log)
   return new Recorder(
     store,
-    {
-      isRecorded: (exchange) => {
-        const { component, info } = exchange
-        // What is denied to a caller counts, whichever program has requested the review.
-        if (isReview(info)) return true
-        // The hub reads its own answers through the recorder.
-        if (exchange.identity === hubIdentity || component === ownComponent) return true
-        if (recorded.has(component) || filters.actOn(exchange)) return true
-        if (isPoolScopeList(info, live())) return true
-        unrecorded.add(exchange)
-        return false
-      },
-      comparesEvents: (exchange) => filters.mayWithholdOf(exchange),
+    (exchange) => {
+      const { component, info } = exchange
+      // What is denied to a caller counts, whichever program has requested the review.
+      if (isReview(info)) return true
+      // The hub reads its own answers through the recorder.
+      if (exchange.identity === hubIdentity || component === ownComponent) return true
+      if (recorded.has(component) || filters.actOn(exchange)) return true
+      if (isPoolScopeList(info, live())) return true
+      unrecorded.add(exchange)
+      return false
     },
     {
       onRecorded: (kind) => metrics.recorded.add({ kind }),

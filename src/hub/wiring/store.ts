@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 import type { Broadcast } from '../../base/broadcast.ts'
+import { after } from '../../base/clock.ts'
 import { makeFolder } from '../../base/folder.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import { isAlikeForAll } from '../../api/kube/built-in-groups.ts'
@@ -16,9 +17,11 @@ interface StoreDependencies {
   readonly metrics: HubMetrics
   readonly health: Health
   readonly log: Logger
-  /** Announced after each commit. */
+  /** Announced soon after a commit: once for all in `announceMs`. */
   readonly committed: Broadcast
 }
+
+const announceMs = 100
 
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = async (
@@ -29,6 +32,12 @@ export const storeOf = async (
   const wrote = (): void => {
     if (health.storeFailure !== undefined) log.info('the store takes writes again')
     health.storeWrote()
+  }
+  let due: Disposable | undefined
+  const announce = (): void => {
+    due = undefined
+    wrote()
+    committed.announce()
   }
   // The store makes it, too, and knows no flags.
   inOwnFolder('--disk-cache-path', cachePath, () => makeFolder(cachePath, 0o700))
@@ -58,8 +67,7 @@ export const storeOf = async (
     isShared: (gvr) => isAlikeForAll(gvr) || includes(live().poolScopeResources, gvr),
     onRecovered: wrote,
     onCommitted: () => {
-      wrote()
-      committed.announce()
+      due ??= after(announceMs, announce)
     },
   })
 }

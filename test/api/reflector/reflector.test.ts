@@ -4,7 +4,6 @@ import {
   ResourceExpired,
   Reflector,
   type ListerWatcher,
-  type ReflectorParts,
 } from '../../../src/api/reflector/reflector.ts'
 import { Condition } from '../../kit/condition.ts'
 
@@ -40,11 +39,9 @@ function reflecting(
     holdsLists = true,
     ...rest
   }: { readonly watch: Watches; readonly holdsLists?: boolean } & Partial<
-    Pick<ListerWatcher, 'list' | 'isRestored'> &
-      Pick<ReflectorParts, 'waitUntilReachable' | 'onRecovery'>
+    Pick<ListerWatcher, 'list'>
   >,
   held: string | undefined,
-  inDoubt = false,
 ): Reflecting {
   const log: string[] = []
   const condition = new Condition()
@@ -52,29 +49,25 @@ function reflecting(
     log.push(line)
     condition.changed()
   }
-  const { list = () => Promise.resolve(), isRestored, waitUntilReachable, onRecovery } = rest
+  const { list = () => Promise.resolve() } = rest
   let version = held
   const listerWatcher: ListerWatcher = {
-    list: async (wanted, signal) => {
-      say(`list ${wanted}`)
-      await list(wanted, signal)
+    list: async (signal) => {
+      say('list')
+      await list(signal)
       if (holdsLists) version = '50'
     },
     watch: async ({ resourceVersion }, signal) => {
       say(`watch ${resourceVersion}`)
       return watch(resourceVersion, signal)
     },
-    ...(isRestored && { isRestored }),
   }
   const reflector = new Reflector(
     {
       listerWatcher,
       version: () => version,
-      ...(waitUntilReachable && { waitUntilReachable }),
-      ...(onRecovery && { onRecovery }),
     },
     {
-      onSynced: () => say('synced'),
       onOpen: () => say('open'),
       onEvents: (events) => {
         for (const event of events) if ('object' in event) version = event.object.resourceVersion
@@ -83,7 +76,6 @@ function reflecting(
       onClosed: () => say('closed'),
       onFailed: (cause) => say(`failed: ${(cause as Error).message}`),
     },
-    inDoubt,
   )
   const ending = new AbortController()
   const done = reflector.run(ending.signal)
@@ -95,7 +87,7 @@ function reflecting(
   const until = async (line: string): Promise<void> => {
     await condition.until(() => log.includes(line))
   }
-  const lists = (): number => log.filter((line) => line.startsWith('list ')).length
+  const lists = (): number => log.filter((line) => line === 'list').length
   const untilLists = (count: number): Promise<void> => condition.until(() => lists() >= count)
   return { log, until, lists, untilLists, done, stop }
 }
@@ -114,52 +106,17 @@ async function* events(...all: readonly WatchEvent[]): AsyncGenerator<readonly W
 const alive = setInterval(() => undefined, 1_000)
 t.teardown(() => clearInterval(alive))
 
-void t.test('where in doubt, a consistent read detects a restored cluster', async (t) => {
-  for (const [inDoubt, expected] of [
-    [true, ['list ', 'synced', 'watch 50', 'open']],
-    [false, ['synced', 'watch 90', 'open']],
-  ] as const) {
-    const watch: Watches = (_from, signal) => silence(signal)
-    const isRestored = () => Promise.resolve(true)
-    const { log, until } = reflecting(t, { watch, isRestored }, '90', inDoubt)
-    await until('open')
-    t.strictSame(log, expected)
-  }
-})
-
-void t.test('a cluster restored while its state is listed after a 410 is detected', async (t) => {
-  let isRestored = false
+void t.test('a cut watch goes on where it was, and one whose version expired lists', async (t) => {
   const watch: Watches = (from, signal) => {
-    if (from === '90') throw new ResourceExpired()
-    return silence(signal)
+    if (from === '60') throw new ResourceExpired()
+    return from === '50' ? silence(signal) : events(added('60'))
   }
-  const list = async (): Promise<void> => {
-    if (isRestored) return
-    isRestored = true
-    throw new Error('it is stopped for the restore')
-  }
-  const parts = { watch, list, isRestored: async () => isRestored }
-  const { log, until } = reflecting(t, parts, '90')
-  await until('open')
+  const { log, until } = reflecting(t, { watch }, '55')
+  await until('watch 50')
   t.strictSame(
-    log.filter((line) => line.startsWith('list')),
-    ['list 0', 'list '],
+    log.filter((line) => /^(list|watch)/.test(line)),
+    ['watch 55', 'watch 60', 'list', 'watch 50'],
   )
-})
-
-void t.test('a cut watch is in doubt, and so is one that had to wait for its link', async (t) => {
-  let asked = 0
-  const isRestored = async (): Promise<boolean> => {
-    asked += 1
-    return false
-  }
-  const watch: Watches = (from, signal) => (from === '60' ? silence(signal) : events(added('60')))
-  const cut = reflecting(t, { watch, isRestored }, '55')
-  await cut.until('watch 60')
-  t.equal(asked, 1)
-  const waited = { watch, isRestored, waitUntilReachable: () => Promise.resolve(true) }
-  await reflecting(t, waited, '60').until('open')
-  t.equal(asked, 2)
 })
 
 void t.test('after a list that is not held the pause is longer than after a failure', async (t) => {

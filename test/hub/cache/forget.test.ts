@@ -71,7 +71,7 @@ async function recording(
   const failures: unknown[] = []
   const recorder = new Recorder(
     wrap(store),
-    { isRecorded: () => true, comparesEvents: () => true },
+    () => true,
     {
       onRecorded: () => undefined,
       onStoreFailure: (cause) => failures.push(cause),

@@ -27,6 +27,7 @@ const cases: readonly (readonly [kind: string, url: string, described?: Exchange
   ['list', `${pods}?fieldSelector=metadata.name%3Da%3B&limit=500&`],
   ['list', '/api/v1/pods?labelSelector=app%20in%20(a,b)&fieldSelector=spec.nodeName%3Dn'],
   ['list', pods, { headers: { Accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' } }],
+  ['nothing', `${pods}?limit=2&continue=next`],
   ['watch', `${pods}?watch=true`],
   ['watch', '/api/v1/watch/pods'],
   ['watch', '/api/v1/watch/namespaces/default/pods/a'],

@@ -3,13 +3,14 @@ import { join } from 'node:path'
 import { storedKey } from '../../../src/base/stored-key.ts'
 import { RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
 import { Recorder } from '../../../src/hub/cache/recorder.ts'
+import { storedListerWatcher } from '../../../src/hub/cache/cacher/stored-lister-watcher.ts'
+import { decodeWatch } from '../../../src/hub/pipeline/decode-objects.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type {
   ByteSource,
   BytesReply,
   Exchange,
   Reply,
-  WatchReply,
 } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { collectionKey } from '../../../src/hub/answers/keys.ts'
@@ -49,7 +50,7 @@ export const event = (type: string, name: string, version: number): string =>
 
 /** The answer to a request; it comes when the test sends it. */
 export interface Underway {
-  answer: (...chunks: readonly string[]) => Promise<WatchEvent[]>
+  answer: (...chunks: readonly string[]) => Promise<void>
   /** The answer as its client gets it, unread. */
   reply: (...chunks: readonly string[]) => Promise<Reply>
 }
@@ -58,7 +59,7 @@ export interface Underway {
  * A recorder of JSON, of lists and of the watches of cachers, before a store, without a cloud: what
  * is asked of it is answered by the test, when the test likes.
  */
-export async function recordingIn(directory: string, comparesEvents = true) {
+export async function recordingIn(directory: string) {
   const store = await openStore({
     directory: join(directory, 'cache'),
     sealingKey: storedKey(join(directory, 'store.key')),
@@ -67,7 +68,7 @@ export async function recordingIn(directory: string, comparesEvents = true) {
   const failures: unknown[] = []
   const recorder = new Recorder(
     store,
-    { isRecorded: () => true, comparesEvents: () => false },
+    () => true,
     {
       onRecorded: () => undefined,
       onStoreFailure: (cause) => failures.push(cause),
@@ -81,10 +82,6 @@ export async function recordingIn(directory: string, comparesEvents = true) {
   const [representation] = plain.representations
   if (!plain.info.isResource || !representation) throw new Error('pods are no collection')
   const key = collectionKey(plain, plain.info, representation)
-  const exchangeFor = (url: string): Exchange => ({
-    ...exchangeOf(url, { headers: { Accept: 'application/json' } }),
-    comparesEvents: () => comparesEvents,
-  })
   const asked = (exchange: Exchange): Underway => {
     const what = recorder.plan(exchange)
     if (!what) throw new Error(`${exchange.url} is not recorded`)
@@ -94,18 +91,14 @@ export async function recordingIn(directory: string, comparesEvents = true) {
       reply: replyTo,
       answer: async (...chunks) => {
         const reply = await replyTo(...chunks)
-        const events: WatchEvent[] = []
-        if (reply.kind === 'list') {
-          for await (const batch of reply.list.batches) void batch
-          await reply.list.end()
-        } else if (reply.kind === 'watch') {
-          for await (const group of reply.events) events.push(...group)
-        }
-        return events
+        if (reply.kind !== 'list') return
+        for await (const batch of reply.list.batches) void batch
+        await reply.list.end()
       },
     }
   }
-  const ask = (url: string): Underway => asked(exchangeFor(url))
+  const ask = (url: string): Underway =>
+    asked(exchangeOf(url, { headers: { Accept: 'application/json' } }))
   return {
     recorder,
     store,
@@ -113,14 +106,24 @@ export async function recordingIn(directory: string, comparesEvents = true) {
     failures,
     ask,
     asked,
-    /** The events of a watch that `source` answers. */
-    watch: async (url: string, source: ByteSource): Promise<WatchReply['events']> => {
-      const exchange = exchangeFor(url)
-      const what = recorder.plan(exchange)
-      if (!what) throw new Error(`${url} is not recorded`)
-      const reply = await recorder.record(what, exchange, { ...replyOf([]), source })
-      if (reply.kind !== 'watch') throw new Error(`${url} is no watch`)
-      return reply.events
+    /** The events of a cacher's watch from a version, which `source` answers. */
+    watch: (
+      resourceVersion: string,
+      source: ByteSource,
+      comparesEvents = false,
+    ): Promise<AsyncIterable<readonly WatchEvent[]>> => {
+      const decoded = async (): Promise<Reply> =>
+        decodeWatch({ ...replyOf([]), source }, representation)
+      const { identity } = plain
+      return storedListerWatcher({
+        key,
+        representation,
+        store,
+        records: recorder.hooks,
+        upstream: { recorded: decoded, decoded },
+        client: () => ({ identity, credential: 'node' }),
+        comparesEvents: () => comparesEvents,
+      }).watch({ resourceVersion, timeoutSeconds: 60 }, new AbortController().signal)
     },
     list: (url: string, ...chunks: readonly string[]) => ask(url).answer(...chunks),
     /** Keeps the writer busy, so that what is written next is not committed at once. */
@@ -148,14 +151,19 @@ export async function recordingIn(directory: string, comparesEvents = true) {
   }
 }
 
+/** An answer of these parts. */
+export const sourceOf =
+  (...chunks: readonly string[]): ByteSource =>
+  (sink) => {
+    for (const chunk of chunks) sink.write(Buffer.from(chunk))
+    sink.end()
+    return () => undefined
+  }
+
 const replyOf = (chunks: readonly string[]): BytesReply => ({
   kind: 'bytes',
   status: 200,
   headers: new HeaderList(['Content-Type', 'application/json']),
   from: 'cloud',
-  source: (sink) => {
-    for (const chunk of chunks) sink.write(Buffer.from(chunk))
-    sink.end()
-    return () => undefined
-  },
+  source: sourceOf(...chunks),
 })

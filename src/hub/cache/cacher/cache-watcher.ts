@@ -15,15 +15,6 @@ import { expired } from '../../../api/kube/status.ts'
 import { bookmarkMs, lastBookmarkMs } from '../../../api/request/watch-times.ts'
 import type { EventLog } from './event-log.ts'
 
-/**
- * The objects that a watch selects. The selected form of an event is computed once for all watches
- * with the same `key`.
- */
-export interface WatchSelection {
-  readonly selection: Selection
-  readonly key: string
-}
-
 /** The state of a collection, which a watch sends before it reads the log. */
 export interface Backfill {
   readonly batches: Iterable<readonly ApiObject[]>
@@ -35,7 +26,7 @@ export interface CacheWatcherParts {
   readonly cursor: number
   readonly from: string
   readonly backfill?: Backfill
-  readonly selection: WatchSelection
+  readonly selection: Selection
   readonly gvk: GVK
   readonly encoding: Encoding
   readonly bookmarks: boolean
@@ -85,20 +76,7 @@ export class CacheWatcher {
     this.#from = parts.from
   }
 
-  /** Whether its client selects only some of the objects. */
-  get selects(): boolean {
-    return !this.#parts.selection.selection.everything
-  }
-
-  /** Ends it with 410 where the log does not know what follows the version of its client. */
-  checkKnown(): void {
-    if (!this.#parts.log.skips(this.#from)) return
-    this.#end = 'expired'
-    this.#ended = true
-    this.#wake()
-  }
-
-  /** To be called when the log has grown. */
+  /** To be called when the log has grown, or goes on at a later version. */
   wake(): void {
     this.#wake()
   }
@@ -110,6 +88,10 @@ export class CacheWatcher {
     try {
       yield* this.#backfill()
       while (!this.#ended) {
+        if (this.#parts.log.skips(this.#from)) {
+          this.#end = 'expired'
+          break
+        }
         const events = this.#next()
         if (events === 'dropped') {
           this.#end = 'slow'
@@ -151,7 +133,7 @@ export class CacheWatcher {
     const { backfill, selection, gvk, encoding, bookmarks } = this.#parts
     if (!backfill) return
     for (const objects of backfill.batches) {
-      const shown = objects.filter((object) => selection.selection.selects(gvk, encoding, object))
+      const shown = objects.filter((object) => selection.selects(gvk, encoding, object))
       if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
     }
     if (bookmarks) yield [bookmarkAt(this.#from, true)]
@@ -192,13 +174,8 @@ export class CacheWatcher {
 
   #select(event: ObjectEvent | UnreadEvent): WatchEvent | undefined {
     if (event.type === 'UNREAD') return event
-    const { gvk, encoding } = this.#parts
-    const { selection, key } = this.#parts.selection
-    if (selection.everything) return event
-    let made = selectedEvents.get(event)
-    if (!made) selectedEvents.set(event, (made = new Map()))
-    if (!made.has(key)) made.set(key, selectEvent(selection, gvk, encoding, event))
-    return made.get(key)
+    const { gvk, encoding, selection } = this.#parts
+    return selectEvent(selection, gvk, encoding, event)
   }
 
   async #untilWoken(): Promise<void> {
@@ -213,9 +190,6 @@ export class CacheWatcher {
 const soon = (lastedMs: number): number => Math.max(minWatchMs - lastedMs, 0) + jitter(0, spreadMs)
 
 const errorOf = (why: string): WatchEvent => ({ type: 'ERROR', status: expired(why) })
-
-/** The selected forms of events, by the selections' keys; collected with the event. */
-const selectedEvents = new WeakMap<ObjectEvent, Map<string, WatchEvent | undefined>>()
 
 const bookmarkAt = (version: string, initialEventsEnd: boolean): WatchEvent => ({
   type: 'BOOKMARK',

@@ -22,15 +22,11 @@ import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders, expiredWatch } from '../../answers/replies.ts'
 import { storedList } from '../../answers/covering-collection.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../../store/store.ts'
-import {
-  CacheWatcher,
-  type Backfill,
-  type WatchSelection,
-  type WatcherEnd,
-} from './cache-watcher.ts'
-import { EventLog, type LogBounds } from './event-log.ts'
+import { CacheWatcher, type Backfill, type WatcherEnd } from './cache-watcher.ts'
+import { EventLog } from './event-log.ts'
 import {
   storedListerWatcher,
+  type RecordHooks,
   type ReflectorClient,
   type UpstreamHandlers,
 } from './stored-lister-watcher.ts'
@@ -57,8 +53,8 @@ interface CacherParts {
   readonly representation: Representation
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
+  readonly records: RecordHooks
   readonly connectivity: (credential: Credential) => Connectivity
-  readonly bounds: LogBounds
   /** How long its upstream watch stays open without cache watchers. */
   readonly idleMs: number
   readonly hooks: CacherHooks
@@ -72,18 +68,13 @@ export interface CacheWatchOptions {
   /** With the state first; absent: the events after `from`. */
   readonly state?: true
   readonly from?: string
-  readonly selected: WatchSelection
+  readonly selection: Selection
   readonly bookmarks: boolean
   readonly lastsMs: number
   readonly signal: AbortSignalLike
-  /** Called when the cache watcher begins; disposed of when it ends. */
-  readonly onBegin?: () => Disposable
+  /** Whether it needs the previous state of each object. */
+  readonly comparesEvents?: boolean
 }
-
-/**
- * How long the upstream watch may be lost while the hub is online before new clients are forwarded.
- */
-const missingMs = 10_000
 
 /** Upstream watches resume at random times within this after an outage. */
 const resumeMs = 1_000
@@ -109,14 +100,13 @@ export class Cacher implements AsyncDisposable {
   #client: ReflectorClient
   #log: EventLog | undefined
   #gvk: GVK = { group: '', version: '', kind: '' }
-  /** The collection was listed after the log began. */
-  #wasListed = false
+  /** Whether a cache watcher has needed the previous states: its events have them since. */
+  #comparesEvents = false
   /** Aborts with a reason when no event follows in the log. */
   #logEnded = new AbortController()
   #running: { readonly ending: AbortController; readonly done: Promise<void> } | undefined
   #refusedAt = Number.NEGATIVE_INFINITY
   #isWatched = false
-  #lostAt = Number.NEGATIVE_INFINITY
   /** Resolves when the upstream watch is open, or has failed to open. */
   #opened = Promise.withResolvers<void>()
   #idle: Disposable | undefined
@@ -126,9 +116,11 @@ export class Cacher implements AsyncDisposable {
     this.#parts = parts
     this.key = parts.key
     this.#client = reading
-    const { key, representation, upstream } = parts
-    const client = (): ReflectorClient => this.#upstreamClient()
-    this.#listerWatcher = storedListerWatcher({ key, representation, upstream, client })
+    this.#listerWatcher = storedListerWatcher({
+      ...parts,
+      client: () => this.#client,
+      comparesEvents: () => this.#comparesEvents,
+    })
     this.#scheduleIdle()
   }
 
@@ -161,8 +153,7 @@ export class Cacher implements AsyncDisposable {
 
   /** Whether an upstream watch keeps the stored state up to date. */
   get isLive(): boolean {
-    const lost = elapsed() - this.#lostAt
-    return this.#log !== undefined && (this.#isWatched || lost < missingMs)
+    return this.#isWatched
   }
 
   /** Whether it has an upstream watch, or is about to open one. */
@@ -197,11 +188,6 @@ export class Cacher implements AsyncDisposable {
    */
   get confirmedAt(): number {
     return this.#parts.store.confirmedAt(this.key) ?? 0
-  }
-
-  /** Whether memory has every event after `from`. */
-  hasEventsAfter(from: string): boolean {
-    return this.#log?.after(from) !== undefined
   }
 
   /** Drops the oldest events in memory until the rest takes `bytes` at most. */
@@ -245,24 +231,29 @@ export class Cacher implements AsyncDisposable {
   async #reflect(signal: AbortSignal): Promise<void> {
     const { key, hooks } = this.#parts
     const stored = this.#listerWatcher
-    const list: ListerWatcher['list'] = async (version, ending) => {
-      const before = this.#log?.version
-      await stored.list(version, ending)
-      // The store does not take the list, and the API server has forgotten what follows the log:
-      // the next list may be taken, unless the store keeps a list that is as old as the log.
-      if (this.version === undefined) this.#end('over')
-      else if (this.version === before)
-        throw new RequestRefused(0, 'the collection stays at its old version')
-      this.#wasListed = true
+    const listerWatcher: ListerWatcher = {
+      list: async (ending) => {
+        const before = this.#log?.version
+        await stored.list('0', ending)
+        // The store does not take the list, and the API server has forgotten what follows the log:
+        // the next list may be taken, unless the store keeps a list that is as old as the log.
+        if (this.version === undefined) this.#end('over')
+        else if (this.version === before)
+          throw new RequestRefused(0, 'the collection stays at its old version')
+        else this.#listed()
+      },
+      watch: (options, ending) => {
+        if (!this.#log) this.#begin()
+        return stored.watch(options, ending)
+      },
     }
     const reflector = new Reflector(
       {
-        listerWatcher: { ...stored, list },
+        listerWatcher,
         version: () => this.#resumeVersion(),
         waitUntilReachable: (ending) => this.#reachable(ending),
       },
       {
-        onSynced: () => this.#synced(),
         onOpen: () => {
           this.#watched(true)
           this.#opened.resolve()
@@ -279,19 +270,8 @@ export class Cacher implements AsyncDisposable {
     await reflector.run(signal)
   }
 
-  /** Its events also have the previous states that a cache watcher selects by. */
-  #upstreamClient(): ReflectorClient {
-    const { comparesEvents } = this.#client
-    return { ...this.#client, comparesEvents: () => this.#hasSelecting || comparesEvents() }
-  }
-
-  /** Whether a client selects only some of the objects, as offline from a wider collection. */
-  get #hasSelecting(): boolean {
-    return this.#watchers.values().some((watcher) => watcher.selects)
-  }
-
   /** Waits until the hub can reach an API server, and then a little: others resume as well. */
-  async #reachable(signal: AbortSignal): Promise<boolean> {
+  async #reachable(signal: AbortSignal): Promise<void> {
     let waited = false
     while (this.#link.online() !== true && !signal.aborted) {
       waited = true
@@ -301,25 +281,26 @@ export class Cacher implements AsyncDisposable {
       await promise
     }
     if (waited && !signal.aborted) await sleep(jitter(0, resumeMs), signal)
-    return waited
   }
 
   #watched(is: boolean): void {
     if (is === this.#isWatched) return
     this.#isWatched = is
-    this.#lostAt = elapsed()
     this.#parts.hooks.onUpstreamWatches(is ? 1 : -1)
   }
 
   /**
-   * The log continues where the upstream watch resumes, and after a list that confirms the stored
-   * state. After a list that brings changes, whose events are unknown, a new log begins.
+   * The log goes on at a list that confirms the stored state. After one that brings changes, whose
+   * events are unknown, a new log begins.
    */
-  #synced(): void {
+  #listed(): void {
     const log = this.#log
-    if (this.#wasListed && log && isNewer(this.version, log.version)) this.#end('expired')
-    this.#wasListed = false
-    if (!this.#log) this.#begin()
+    const stored = this.stored()
+    if (!log || !stored || !isNewer(stored.resourceVersion, log.version)) return
+    const { resourceVersion: version, changedAt } = stored
+    if (changedAt === undefined || isNewer(changedAt, log.version)) return this.#end('expired')
+    log.skip(version)
+    for (const watcher of this.#watchers) watcher.wake()
   }
 
   /** Begins a log at the stored version. False where nothing is stored. */
@@ -329,14 +310,14 @@ export class Cacher implements AsyncDisposable {
     this.#gvk = objectKind(stored.gvk)
     const { resourceVersion: version, changedAt, listedAt } = stored
     const tail = isNewer(listedAt, changedAt) ? listedAt : changedAt
-    this.#log = new EventLog(version, this.#parts.bounds, tail)
+    this.#log = new EventLog(version, tail)
     return true
   }
 
   /**
-   * The version at which the upstream watch resumes: that of the log, which goes on at a list that
-   * has brought no change. The API server sends again what else the store has, without the previous
-   * states that show whether an object leaves a selection.
+   * The version at which the upstream watch resumes: that of the log. The API server sends again
+   * what else the store has, without the previous states that show whether an object leaves a
+   * selection.
    */
   #resumeVersion(): string | undefined {
     const [log, stored] = [this.#log, this.version]
@@ -345,14 +326,8 @@ export class Cacher implements AsyncDisposable {
       this.#end('expired')
       return stored
     }
-    if (!log || !stored || !isNewer(stored, log.version)) return log?.version ?? stored
-    const changedAt = this.stored()?.changedAt
-    if (changedAt !== undefined && !isNewer(changedAt, log.version)) {
-      log.skip(stored)
-      for (const watcher of this.#watchers) watcher.checkKnown()
-      return stored
-    }
-    if (!this.#upstreamClient().comparesEvents()) return log.version
+    if (!log || !isNewer(stored, log.version)) return log?.version ?? stored
+    if (!this.#comparesEvents || !isNewer(this.stored()?.changedAt, log.version)) return log.version
     this.#end('over')
     return stored
   }
@@ -401,8 +376,7 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** The stored objects that such a watch selects. */
-  snapshot({ selected }: Pick<CacheWatchOptions, 'selected'>): StoredList | undefined {
-    const { selection } = selected
+  snapshot({ selection }: Pick<CacheWatchOptions, 'selection'>): StoredList | undefined {
     return this.stored(selection.everything ? undefined : selection)
   }
 
@@ -426,7 +400,9 @@ export class Cacher implements AsyncDisposable {
     const log = this.#log
     const start = log && this.#start(log, options)
     if (log === undefined || start === undefined) return undefined
-    const { selected: selection, bookmarks, lastsMs, signal } = options
+    const { selection, bookmarks, lastsMs, signal } = options
+    // A client that selects only some of the objects, as offline from a wider collection, does too.
+    if (options.comparesEvents || !selection.everything) this.#comparesEvents = true
     const watcher = new CacheWatcher({
       ...start,
       log,
@@ -438,21 +414,15 @@ export class Cacher implements AsyncDisposable {
       signal,
       logEnded: this.#logEnded.signal,
     })
-    return this.#counted(watcher, options)
+    return this.#counted(watcher)
   }
 
-  async *#counted(
-    watcher: CacheWatcher,
-    options: CacheWatchOptions,
-  ): AsyncGenerator<readonly WatchEvent[]> {
+  async *#counted(watcher: CacheWatcher): AsyncGenerator<readonly WatchEvent[]> {
     const { hooks } = this.#parts
-    using _began = options.onBegin?.()
     this.#watchers.add(watcher)
     this.#idle?.[Symbol.dispose]()
     this.#idle = undefined
     hooks.onWatchers(1)
-    // The log may have gone on at a list since.
-    watcher.checkKnown()
     this.#run()
     try {
       yield* watcher.events((end) => {
@@ -467,7 +437,7 @@ export class Cacher implements AsyncDisposable {
 
   #start(
     log: EventLog,
-    { state, from, selected }: CacheWatchOptions,
+    { state, from, selection }: CacheWatchOptions,
   ): { cursor: number; from: string; backfill?: Backfill } | undefined {
     if (state !== undefined) {
       const stored = this.stored()
@@ -480,7 +450,7 @@ export class Cacher implements AsyncDisposable {
     if (from === undefined) return undefined
     const cursor = log.after(from)
     // The events in memory may lack the previous states that a selection needs.
-    const isComplete = cursor === log.end || selected.selection.everything
+    const isComplete = cursor === log.end || selection.everything
     return cursor === undefined || !isComplete ? undefined : { cursor, from }
   }
 

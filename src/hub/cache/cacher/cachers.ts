@@ -31,9 +31,7 @@ import { isForPerson, withStaleness } from '../../answers/staleness.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
 import { addressOf, textOf } from '../../store/log/address.ts'
-import { watchStart, type ReadStart } from './read-start.ts'
 import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } from './cacher.ts'
-import type { LogBounds } from './event-log.ts'
 import {
   storedListerWatcher,
   type ReflectorClient,
@@ -43,13 +41,13 @@ import {
 interface CachersParts {
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
-  readonly recorder: Pick<Recorder, 'recordsWatch' | 'comparesEvents'>
+  readonly recorder: Pick<Recorder, 'recordsWatch' | 'hooks'>
+  /** Whether the events of a watch need the previous state of each object. */
+  readonly comparesEvents: (exchange: Exchange) => boolean
   /** Whether the hub can reach API servers with a credential. */
   readonly connectivity: (credential: Credential) => Connectivity
   /** The shortest lifetime of a watch whose client set no timeout. */
   readonly leastMs: number
-  /** The bounds of each collection's events in memory. */
-  readonly bounds: LogBounds
   /** The most memory for all collections' events, in bytes. */
   readonly mostBytes: number
   readonly hooks: CacherHooks
@@ -73,17 +71,9 @@ export const listedMs = 3_600_000
 /** More collections than the components of a node watch; an identity may last for one token. */
 const mostListed = 1_024
 
-type StateStart = Extract<ReadStart, { readonly kind: 'state' | 'consistent' }>
-
 interface RecordedWatchRequest {
   readonly exchange: Exchange
   readonly info: ResourceRequest
-}
-
-/** A cacher, and its clients by identity and component. */
-interface ServedCacher {
-  readonly cacher: Cacher
-  readonly clients: Map<string, { readonly exchange: Exchange; open: number }>
 }
 
 /**
@@ -93,7 +83,7 @@ interface ServedCacher {
  */
 export class Cachers implements AsyncDisposable {
   readonly #parts: CachersParts
-  readonly #served = new Map<string, ServedCacher>()
+  readonly #served = new Map<string, Cacher>()
   /** Collections that were not stored when a client resumed a watch on them: it got 410. */
   readonly #listed = lruCache<string, true>(mostListed)
   readonly #closing = new AbortController()
@@ -106,12 +96,12 @@ export class Cachers implements AsyncDisposable {
 
   /** All cachers. */
   get all(): readonly Cacher[] {
-    return [...this.#served.values()].map(({ cacher }) => cacher)
+    return [...this.#served.values()]
   }
 
   /** The memory of all collections' events. */
   get bytes(): number {
-    return [...this.#served.values()].reduce((sum, { cacher }) => sum + cacher.bytes, 0)
+    return [...this.#served.values()].reduce((sum, { bytes }) => sum + bytes, 0)
   }
 
   /**
@@ -126,12 +116,9 @@ export class Cachers implements AsyncDisposable {
 
   async #watch(request: RecordedWatchRequest, forward: Handler<Exchange>): Promise<Reply> {
     const { exchange, info } = request
-    const start = watchStart(info)
-    if (start.kind === 'delegated') return forward(exchange)
-    const reply =
-      start.kind === 'after'
-        ? await this.#after(request, start.version, forward)
-        : await this.#withState(request, start, forward)
+    const reply = isTrue(info.query.get('sendInitialEvents'))
+      ? await this.#withState(request, forward)
+      : await this.#after(request, forward)
     if (!reply) return forward(exchange)
     return reply.from === 'cloud' ? reply : because(reply, 'the cacher of the collection answers')
   }
@@ -148,9 +135,8 @@ export class Cachers implements AsyncDisposable {
     const source = coveringCollection({ ...exchange, representations }, info, store)
     // Without versions that compare no event can be said to follow.
     if (!source || resourceVersion(source.resourceVersion) === undefined) return undefined
-    const served = this.#of({ exchange }, source.key, source.representation)
-    const { cacher } = served
-    cacher.readAs(this.#clientOf(exchange, served.clients))
+    const cacher = this.#of(exchange, source.key, source.representation)
+    cacher.readAs(clientOf(exchange))
     const stored = cacher.stored()
     if (!stored) return undefined
     const { resourceVersion: version } = stored
@@ -166,14 +152,8 @@ export class Cachers implements AsyncDisposable {
         ? ({ state: true } as const)
         : { from: isAny ? version : requested }
     const selection = source.selection ?? everything
-    const options = { ...this.#watchOptions({ exchange, info }, served), ...start }
-    const key = JSON.stringify([
-      info.namespace,
-      info.query.get('labelSelector'),
-      info.query.get('fieldSelector'),
-    ])
-    const reply =
-      cacher.watch({ ...options, selected: { selection, key } }) ?? cacher.expired(requested)
+    const options = { ...this.#watchOptions({ exchange, info }), ...start }
+    const reply = cacher.watch({ ...options, selection }) ?? cacher.expired(requested)
     return { ...reply, headers: withStaleness(reply.headers, exchange, cacher.confirmedAt) }
   }
 
@@ -188,32 +168,32 @@ export class Cachers implements AsyncDisposable {
 
   /**
    * The events after a version, or 410 where they are not known: then the client lists, and its
-   * list is stored. `undefined`: the watch is refused, or the list was not stored either.
+   * list is stored. `undefined`: the watch names no version, as one of a client that does not list
+   * before; it is refused, or the list was not stored either.
    */
   async #after(
     request: RecordedWatchRequest,
-    version: string,
     forward: Handler<Exchange>,
   ): Promise<Reply | undefined> {
     const { exchange, info } = request
     const { store } = this.#parts
+    const version = resourceVersion(info.query.get('resourceVersion') ?? undefined)
+    if (version === undefined || info.query.has('resourceVersionMatch')) return undefined
     const representation = this.#storedRepresentation(request)
     if (!representation) return this.#toList(request, version)
     const key = collectionKey(exchange, info, representation)
     if (resourceVersion(store.version(key)) === undefined) return undefined
-    const reading = this.#clientOf(exchange, new Map())
+    const reading = clientOf(exchange)
     const known = this.#cacherOf(key)
     const beside = refusalBeside(known, reading, exchange, forward)
     const refusal = beside && (await beside)
     if (refusal) return refusal
-    const served = this.#of(request, key, representation)
-    const { cacher } = served
-    cacher.readAs(this.#clientOf(exchange, served.clients))
+    const cacher = this.#of(exchange, key, representation)
+    cacher.readAs(reading)
     await cacher.open(patienceMs)
     if (cacher.isRefused || exchange.signal.aborted) return undefined
     return (
-      cacher.watch({ ...this.#watchOptions(request, served), from: version }) ??
-      cacher.expired(version)
+      cacher.watch({ ...this.#watchOptions(request), from: version }) ?? cacher.expired(version)
     )
   }
 
@@ -232,46 +212,33 @@ export class Cachers implements AsyncDisposable {
   }
 
   /**
-   * The state and the events after it. Where no cacher with this credential has a state that is new
-   * enough, that of a WatchList is listed in the client's place. `undefined`: the list is refused,
-   * fails or is not stored.
+   * A WatchList: the state, which is listed in the client's place, and the events after it.
+   * `undefined`: the list is refused, fails or is not stored.
    */
   async #withState(
     request: RecordedWatchRequest,
-    start: StateStart,
     forward: Handler<Exchange>,
   ): Promise<Reply | undefined> {
     const { exchange, info } = request
     const { store } = this.#parts
     const [preferred] = exchange.representations
     const representation = this.#storedRepresentation(request) ?? preferred
-    if (!representation) return undefined
+    const least = leastVersion(info)
+    if (!representation || least === undefined) return undefined
     const key = collectionKey(exchange, info, representation)
+    const reading = clientOf(exchange)
     const known = this.#cacherOf(key)
-    const reading = this.#clientOf(exchange, new Map())
-    const isCurrent =
-      start.kind === 'state' &&
-      known?.isLive &&
-      known.usesCredentialOf(reading) &&
-      known.version !== undefined &&
-      !isNewer(start.notOlderThan, known.version)
-    if (!isCurrent) {
-      const isRefused = known?.isRefused && known.usesCredentialOf(reading)
-      // Reflectors begin with a list or with a WatchList.
-      if (isRefused || !isTrue(info.query.get('sendInitialEvents'))) return undefined
-      const least = start.kind === 'state' ? (start.notOlderThan ?? '0') : ''
-      const listed = await this.#list(exchange, key, representation, reading, least)
-      const version = resourceVersion(store.version(key))
-      if (listed === undefined || version === undefined || isNewer(listed, version))
-        return undefined
-      if (start.kind === 'state' && isNewer(start.notOlderThan, version)) return undefined
-      const beside = refusalBeside(this.#cacherOf(key), reading, exchange, forward)
-      const refusal = beside && (await beside)
-      if (refusal) return refusal
-    }
-    const served = this.#of(request, key, representation)
-    if (!isCurrent) served.cacher.readAs(this.#clientOf(exchange, served.clients))
-    return served.cacher.watch({ ...this.#watchOptions(request, served), state: true })
+    if (known?.isRefused && known.usesCredentialOf(reading)) return undefined
+    const listed = await this.#list(exchange, key, representation, reading, least)
+    const version = resourceVersion(store.version(key))
+    if (listed === undefined || version === undefined) return undefined
+    if (isNewer(listed, version) || isNewer(least, version)) return undefined
+    const beside = refusalBeside(this.#cacherOf(key), reading, exchange, forward)
+    const refusal = beside && (await beside)
+    if (refusal) return refusal
+    const cacher = this.#of(exchange, key, representation)
+    cacher.readAs(reading)
+    return cacher.watch({ ...this.#watchOptions(request), state: true })
   }
 
   /** The version of the list; `undefined` where there is none. */
@@ -282,14 +249,18 @@ export class Cachers implements AsyncDisposable {
     reading: ReflectorClient,
     least: '' | '0' | ResourceVersion,
   ): Promise<string | undefined> {
-    const { upstream, hooks } = this.#parts
-    const of = { key, representation, upstream, client: () => reading }
+    const { store, upstream, recorder, hooks } = this.#parts
+    const of = { key, representation, store, upstream, records: recorder.hooks }
     const ending = new AbortController()
     using _over = { [Symbol.dispose]: () => ending.abort() }
     using _client = follow(exchange.signal, ending)
     using _hub = follow(this.#closing.signal, ending)
     try {
-      return await storedListerWatcher(of).list(least, ending.signal)
+      return await storedListerWatcher({
+        ...of,
+        client: () => reading,
+        comparesEvents: () => false,
+      }).list(least, ending.signal)
     } catch (cause) {
       // Perhaps none has that version: all API servers lag, or the cluster was restored.
       if (cause instanceof UnusableAnswer && least !== '' && least !== '0')
@@ -313,79 +284,45 @@ export class Cachers implements AsyncDisposable {
     )
   }
 
-  #watchOptions(
-    { exchange, info }: RecordedWatchRequest,
-    { clients }: ServedCacher,
-  ): CacheWatchOptions {
+  #watchOptions({ exchange, info }: RecordedWatchRequest): CacheWatchOptions {
     return {
-      selected: { selection: everything, key: '' },
+      selection: everything,
       bookmarks: isTrue(info.query.get('allowWatchBookmarks')),
       lastsMs: watchLifetimeMs(info, this.#parts.leastMs),
       signal: exchange.signal,
-      onBegin: () => {
-        const name = JSON.stringify([exchange.identity, exchange.component])
-        const client = clients.get(name) ?? { exchange, open: 0 }
-        clients.set(name, client)
-        client.open += 1
-        return {
-          [Symbol.dispose]: () => {
-            client.open -= 1
-            if (client.open === 0) clients.delete(name)
-          },
-        }
-      },
+      comparesEvents: this.#parts.comparesEvents(exchange),
     }
   }
 
   #cacherOf(key: CollectionKey): Cacher | undefined {
-    return this.#served.get(textOf(addressOf(this.#parts.store.copyOf(key))))?.cacher
+    return this.#served.get(textOf(addressOf(this.#parts.store.copyOf(key))))
   }
 
-  #of(
-    { exchange }: Pick<RecordedWatchRequest, 'exchange'>,
-    callers: CollectionKey,
-    representation: Representation,
-  ): ServedCacher {
-    const { store, upstream, connectivity, bounds, hooks } = this.#parts
+  #of(exchange: Exchange, callers: CollectionKey, representation: Representation): Cacher {
+    const { store, upstream, recorder, connectivity, hooks } = this.#parts
     const key = store.copyOf(callers)
     const id = textOf(addressOf(key))
     const existing = this.#served.get(id)
     if (existing) return existing
-    const clients: ServedCacher['clients'] = new Map()
     const cacher: Cacher = new Cacher(
       {
         key,
         representation,
         store,
         upstream,
+        records: recorder.hooks,
         connectivity,
-        bounds,
         idleMs,
         hooks,
         onGrown: (bytes) => this.#bound(bytes),
         onIdle: () => {
-          if (this.#served.get(id)?.cacher === cacher) this.#served.delete(id)
+          if (this.#served.get(id) === cacher) this.#served.delete(id)
         },
       },
-      this.#clientOf(exchange, clients),
+      clientOf(exchange),
     )
-    const served = { cacher, clients }
-    this.#served.set(id, served)
-    return served
-  }
-
-  #clientOf(exchange: Exchange, clients: ServedCacher['clients']): ReflectorClient {
-    const { identity, credential, component } = exchange
-    const userAgent = exchange.headers.get('user-agent')
-    return {
-      ...(requestCredentialsOf(exchange) ?? { identity, credential }),
-      ...(userAgent !== undefined && { userAgent }),
-      component,
-      comparesEvents: () =>
-        [...clients.values()].some((client) =>
-          this.#parts.recorder.comparesEvents(client.exchange),
-        ),
-    }
+    this.#served.set(id, cacher)
+    return cacher
   }
 
   /**
@@ -397,9 +334,9 @@ export class Cachers implements AsyncDisposable {
     this.#bytesAtMost += grownBy
     if (this.#bytesAtMost <= mostBytes) return
     while (this.bytes > mostBytes) {
-      const [most] = [...this.#served.values()].toSorted((a, b) => b.cacher.bytes - a.cacher.bytes)
+      const [most] = this.all.toSorted((a, b) => b.bytes - a.bytes)
       if (!most) break
-      most.cacher.shrink(most.cacher.bytes / 2)
+      most.shrink(most.bytes / 2)
     }
     this.#bytesAtMost = this.bytes
   }
@@ -407,10 +344,30 @@ export class Cachers implements AsyncDisposable {
   /** Ends all cache watchers and upstream watches. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort()
-    const all = [...this.#served.values()]
+    const { all } = this
     this.#served.clear()
-    await Promise.all(all.map(({ cacher }) => cacher[Symbol.asyncDispose]()))
+    await Promise.all(all.map((cacher) => cacher[Symbol.asyncDispose]()))
   }
+}
+
+function clientOf(exchange: Exchange): ReflectorClient {
+  const { identity, credential, component } = exchange
+  const userAgent = exchange.headers.get('user-agent')
+  return {
+    ...(requestCredentialsOf(exchange) ?? { identity, credential }),
+    ...(userAgent !== undefined && { userAgent }),
+    component,
+  }
+}
+
+/**
+ * The version than which the state of a WatchList is not older, '0' for one of any age, '' for a
+ * consistent read; `undefined`: only an API server can answer.
+ */
+function leastVersion({ query }: ResourceRequest): '' | '0' | ResourceVersion | undefined {
+  if (query.get('resourceVersionMatch') !== 'NotOlderThan') return undefined
+  const requested = query.get('resourceVersion') ?? ''
+  return requested === '' || requested === '0' ? requested : resourceVersion(requested)
 }
 
 /** Watches of Tables pass through. */
@@ -442,8 +399,7 @@ async function watchRefusal(
   const ending = new AbortController()
   follow(exchange.signal, ending)
   const reply = await forward({ ...exchange, signal: ending.signal })
-  if (reply.kind !== 'watch' || reply.status !== 200 || reply.from === 'cache') return reply
+  if (reply.kind !== 'bytes' || reply.status !== 200) return reply
   ending.abort()
-  await reply.events[Symbol.asyncIterator]().return?.()
   return undefined
 }

@@ -18,14 +18,6 @@ interface EventGroup {
   readonly bytes: number
 }
 
-export interface LogBounds {
-  readonly groups: number
-  readonly bytes: number
-}
-
-/** Beyond this number, nothing before the oldest gap is read. */
-const maxGaps = 8
-
 /** The memory of an event besides its bytes. */
 const overhead = 256
 
@@ -34,23 +26,21 @@ const overhead = 256
  * cursor, and reads at its own pace what the log still has.
  */
 export class EventLog {
-  readonly #bounds: LogBounds
   readonly #groups: EventGroup[] = []
   /** The number of groups dropped. */
   #dropped = 0
   #bytes = 0
-  /** The log has all events after it, but for gaps: the version before the oldest, or of a list. */
+  /** The log has all events after it: the version before the oldest, or of a list. */
   #tail: string
   #version: string
-  /** Versions between which events are missing, both exclusive; oldest first. */
-  readonly #gaps: (readonly [from: string, to: string])[] = []
+  /** The versions between which events are missing, both exclusive, as of the last list. */
+  #gap: readonly [from: string, to: string] | undefined
 
   /**
    * Begins at `version`; nothing has changed after `tail`. A log whose version does not compare
    * stays empty.
    */
-  constructor(version: string, bounds: LogBounds, tail = version) {
-    this.#bounds = bounds
+  constructor(version: string, tail = version) {
     this.#tail = tail
     this.#version = version
   }
@@ -89,47 +79,34 @@ export class EventLog {
     const bytes = added.reduce((sum, event) => sum + sizeOf(event), 0)
     this.#groups.push({ events: added, version: last, bytes })
     this.#bytes += bytes
-    this.#trim()
   }
 
   /**
    * Goes on at `version`, up to which nothing has changed in the end, as a list has shown. What
-   * came and went meanwhile is not known.
+   * came and went meanwhile is not known: a watcher goes on that has observed the log up to here.
    */
   skip(version: string): void {
-    this.#gaps.push([this.#version, version])
-    this.#version = version
-    if (this.#gaps.length <= maxGaps) return
-    const [[, to] = ['', '']] = this.#gaps.splice(0, 1)
-    if (isNewer(to, this.#tail)) this.#tail = to
+    this.shrink(0)
+    this.#gap = [this.#version, version]
+    this.#tail = this.#version = version
   }
 
-  /** Whether a client at this version may have observed what the log does not know. */
+  /** Whether a watcher at this version may have observed what the log does not know. */
   skips(version: string): boolean {
-    return this.#gaps.some(([from, to]) => isNewer(version, from) && isNewer(to, version))
-  }
-
-  /** The newest group stays, however large. */
-  #trim(): void {
-    while (
-      this.#groups.length > 1 &&
-      (this.#groups.length > this.#bounds.groups || this.#bytes > this.#bounds.bytes)
-    ) {
-      this.#dropOldest()
-    }
+    if (!this.#gap) return false
+    const [from, to] = this.#gap
+    return isNewer(version, from) && isNewer(to, version)
   }
 
   /** Drops the oldest events until the rest takes `bytes` at most. */
   shrink(bytes: number): void {
-    while (this.#groups.length > 0 && this.#bytes > bytes) this.#dropOldest()
-  }
-
-  #dropOldest(): void {
-    const oldest = this.#groups.shift()
-    if (!oldest) return
-    this.#dropped += 1
-    this.#bytes -= oldest.bytes
-    if (isNewer(oldest.version, this.#tail)) this.#tail = oldest.version
+    while (this.#bytes > bytes) {
+      const oldest = this.#groups.shift()
+      if (!oldest) return
+      this.#dropped += 1
+      this.#bytes -= oldest.bytes
+      if (isNewer(oldest.version, this.#tail)) this.#tail = oldest.version
+    }
   }
 
   /**
@@ -146,7 +123,6 @@ export class EventLog {
   after(version: string): number | undefined {
     if (version === this.#version) return this.end
     if (version !== this.#tail && !isNewer(version, this.#tail)) return undefined
-    if (this.skips(version)) return undefined
     let [low, high] = [0, this.#groups.length]
     while (low < high) {
       const middle = (low + high) >> 1

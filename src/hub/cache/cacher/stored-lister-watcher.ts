@@ -1,16 +1,27 @@
 import type { Exchange, Handler, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-request.ts'
-import type { WatchEvent } from '../../../api/codec/watch.ts'
+import { MalformedBody } from '../../../api/codec/malformed-body.ts'
+import { isPartial } from '../../../api/codec/partial.ts'
+import { isObjectEvent, versionOf, type WatchEvent } from '../../../api/codec/watch.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
+import {
+  compareVersions,
+  resourceVersion,
+  type ResourceVersion,
+} from '../../../api/kube/resource-version.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
 import { RequestRefused, watchQuery, type ListerWatcher } from '../../../api/reflector/reflector.ts'
 import { askingFor, type Representation } from '../../../api/request/representation.ts'
-import type { CollectionKey } from '../../store/store.ts'
+import type { CollectionKey, ObjectStore } from '../../store/store.ts'
+import type { RecorderHooks } from '../recordable.ts'
 import { refusalOf } from '../refusal.ts'
 
 /** How a cacher reaches the API servers. */
 export interface UpstreamHandlers {
   /** Records each answer before it returns it: its content has been committed. */
   readonly recorded: Handler<Exchange, Reply>
+  /** Decodes a watch, and records nothing. */
+  readonly decoded: Handler<Exchange, Reply>
 }
 
 /** The client in whose place a cacher reads from the API server. */
@@ -19,22 +30,30 @@ export interface ReflectorClient extends RequestCredentials {
   readonly userAgent?: string
   /** Under which answers are recorded, whatever the User-Agent says; absent: as that says. */
   readonly component?: string
-  /** Whether a watcher of the events needs the previous state of the objects. */
-  readonly comparesEvents: () => boolean
 }
 
 interface ReflectedCollection {
   readonly key: CollectionKey
   readonly representation: Representation
   readonly upstream: UpstreamHandlers
+  readonly store: ObjectStore
+  readonly records: RecordHooks
   /** Called for each request: the newest credential counts. */
   readonly client: () => ReflectorClient
+  /** Whether a reader of the events needs the previous state of each object. */
+  readonly comparesEvents: () => boolean
 }
 
+/** The reports of recorded events. */
+export type RecordHooks = Pick<RecorderHooks, 'onRecorded' | 'onStoreFailure' | 'onMalformed'>
+
 interface StoredListerWatcher extends Omit<ListerWatcher, 'list'> {
-  /** As that of a `ListerWatcher`; resolves to the version of the list. */
+  /**
+   * Resolves to the version of the list. `resourceVersion` is '0' for a list of any age, '' for a
+   * consistent read, or a version than which the list is not older.
+   */
   readonly list: (
-    resourceVersion: Parameters<ListerWatcher['list']>[0],
+    resourceVersion: '' | '0' | ResourceVersion,
     signal: AbortSignal,
   ) => Promise<string>
 }
@@ -52,50 +71,109 @@ export function storedListerWatcher(of: ReflectedCollection): StoredListerWatche
     const path = pathOf(key.gvr, key.namespace)
     return parameters.size === 0 ? path : `${path}?${parameters}`
   }
-  const ask = (
+  const request = (
     verb: 'list' | 'watch',
     query: Record<string, string>,
     signal: AbortSignal,
-  ): Promise<Reply> => {
+  ): Exchange => {
     const { accept, query: included } = askingFor(representation, verb)
-    return upstream.recorded(
-      ownRequest({
-        method: 'GET',
-        ...of.client(),
-        url: url({ ...included, ...query }),
-        accept,
-        gzip: true,
-        signal,
-      }),
-    )
+    return ownRequest({
+      method: 'GET',
+      ...of.client(),
+      url: url({ ...included, ...query }),
+      accept,
+      gzip: true,
+      signal,
+    })
   }
   return {
     list: async (resourceVersion, signal) => {
-      const reply = await ask('list', resourceVersion === '' ? {} : { resourceVersion }, signal)
+      const query: Record<string, string> = resourceVersion === '' ? {} : { resourceVersion }
+      const reply = await upstream.recorded(request('list', query, signal))
       if (reply.kind !== 'list' || reply.representation.key !== representation.key)
         throw refusalOf(reply)
       for await (const _ of reply.list.batches) signal.throwIfAborted()
       return (await reply.list.end()).meta.resourceVersion
     },
     watch: async (options, signal) => {
-      const reply = await ask('watch', watchQuery(options), signal)
+      const exchange = request('watch', watchQuery(options), signal)
+      const reply = await upstream.decoded(exchange)
       if (reply.kind !== 'watch') throw refusalOf(reply)
-      return eventsIn(representation, reply)
+      const changes = new RecordedChanges(of, resourceVersion(options.resourceVersion))
+      return recordedEvents(of, exchange, reply, changes)
     },
   }
 }
 
-/** The events, all in this representation. */
-async function* eventsIn(
-  { key, projection }: Representation,
-  { events, representation }: WatchReply,
+/** The events, all in this representation, each committed before it is passed on. */
+async function* recordedEvents(
+  { representation, records }: ReflectedCollection,
+  exchange: Exchange,
+  { events, gvk }: WatchReply,
+  changes: RecordedChanges,
 ): AsyncGenerator<readonly WatchEvent[]> {
-  for await (const group of events) {
-    const answered = representation()
-    const isOther = answered.key !== key || answered.projection !== projection
-    // An ERROR is a Status in every representation.
-    if (isOther && group.some(({ type }) => type !== 'ERROR'))
-      throw new RequestRefused(200, 'answered in another representation')
-    yield group
+  try {
+    for await (const group of events) {
+      // A server may answer with whole objects in place of their metadata.
+      const isPart = representation.projection === 'object' || isPartial(gvk())
+      if (!isPart && group.some(isObjectEvent))
+        throw new RequestRefused(200, 'answered in another representation')
+      yield await changes.keep(group)
+    }
+  } catch (error) {
+    if (error instanceof MalformedBody) records.onMalformed(error, exchange)
+    throw error
   }
+}
+
+/**
+ * Changes to a stored collection. A watch that starts after the stored version leaves a gap: it is
+ * not recorded, as one without `from`. Of one that starts earlier the events up to the stored
+ * version are skipped.
+ */
+class RecordedChanges {
+  readonly #of: ReflectedCollection
+  #storedVersion: ResourceVersion | undefined
+
+  constructor(of: ReflectedCollection, from: ResourceVersion | undefined) {
+    this.#of = of
+    const kept = resourceVersion(of.store.version(of.key))
+    const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
+    this.#storedVersion = joins ? kept : undefined
+  }
+
+  /**
+   * Resolves once those that arrived together are committed together, to the same events, with the
+   * previous state of each object where due.
+   */
+  async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
+    const applied = events.filter((event) => this.#applies(event))
+    if (applied.length === 0) return events
+    const { store, key, records, comparesEvents } = this.#of
+    try {
+      const options = { since: this.#storedVersion, previous: comparesEvents() }
+      const previous = await store.apply(key, applied, options)
+      records.onRecorded('watch')
+      this.#storedVersion = versionOf(applied.at(-1)) ?? this.#storedVersion
+      if (!options.previous) return events
+      return events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
+    } catch (cause) {
+      this.#storedVersion = undefined
+      records.onStoreFailure(cause)
+      return events
+    }
+  }
+
+  /** A bookmark at the stored version confirms that it is still the newest. */
+  #applies(event: WatchEvent): boolean {
+    const version = versionOf(event)
+    if (this.#storedVersion === undefined || version === undefined) return false
+    const order = compareVersions(version, this.#storedVersion)
+    return order > 0 || (order === 0 && event.type === 'BOOKMARK')
+  }
+}
+
+function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {
+  if (previous === undefined || !isObjectEvent(event)) return event
+  return { ...event, previous }
 }

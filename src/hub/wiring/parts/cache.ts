@@ -20,7 +20,7 @@ interface Dependencies extends Pick<CloudParts, 'cloud' | 'cluster'> {
 /** What is recorded. */
 export interface CacheParts extends AsyncDisposable {
   readonly store: LogStore
-  /** Announced after each commit. */
+  /** Announced soon after a commit. */
   readonly committed: Broadcast
   /** What the node's pods refer to. */
   readonly references: KnownPodReferences

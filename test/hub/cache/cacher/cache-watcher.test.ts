@@ -40,7 +40,7 @@ const bookmark = (version: number): WatchEvent => ({
 
 /** A watcher of a log that holds 11 and 12, which came together, and is at 20. */
 function reading(parts: Partial<CacheWatcherParts> = {}) {
-  const log = new EventLog(at(10), { groups: 100, bytes: 1024 ** 2 })
+  const log = new EventLog(at(10))
   log.append([event(11), event(12)])
   log.append([bookmark(20)])
   const selection = selectionOf(
@@ -54,7 +54,7 @@ function reading(parts: Partial<CacheWatcherParts> = {}) {
     log,
     cursor: 0,
     from: at(10),
-    selection: { selection, key: '' },
+    selection,
     gvk: { group: '', version: 'v1', kind: 'Service' },
     encoding: 'json',
     bookmarks: true,

@@ -11,7 +11,7 @@ import { objectRepresentation } from '../../../../src/api/request/representation
 import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { listReply } from '../../../../src/hub/answers/replies.ts'
-import { type ObjectStore } from '../../../../src/hub/store/store.ts'
+import type { ApplyOptions, ObjectStore } from '../../../../src/hub/store/store.ts'
 import { services } from '../../../kit/cloud.ts'
 import { watchReply } from '../../../kit/watch-reply.ts'
 import { inTime } from '../../../kit/until.ts'
@@ -46,7 +46,7 @@ const untilOver = <T>(signal: AbortSignalLike): Promise<T> =>
 
 const watch = {
   from: '10',
-  selected: { selection: everything, key: '' },
+  selection: everything,
   bookmarks: false,
   lastsMs: 60_000,
 }
@@ -64,16 +64,16 @@ const cacherOf = (
       key,
       representation,
       store,
-      upstream: { recorded },
+      upstream: { recorded, decoded: recorded },
+      records: { onRecorded: ignored, onStoreFailure: ignored, onMalformed: ignored },
       connectivity: () => ({
         online: () => true,
         changed: () => new AbortController().signal,
       }),
-      bounds: { groups: 10, bytes: 1024 ** 2 },
       ...idle,
       hooks: { onUpstreamWatches: ignored, onWatchers: ignored, onWatcherEnded: ignored, onFailed },
     },
-    { identity: nodeIdentity, credential: 'node', comparesEvents: () => false },
+    { identity: nodeIdentity, credential: 'node' },
   )
 
 async function* once(events: readonly WatchEvent[]): AsyncGenerator<readonly WatchEvent[]> {
@@ -92,7 +92,7 @@ const ignored = (): void => undefined
 const emptyAt = (version: () => string | undefined): ObjectStore =>
   ({
     version,
-    committedVersion: version,
+    apply: async () => [],
     confirmedAt: () => 1,
     list: () => ({
       gvk: { group: '', version: 'v1', kind: 'ServiceList' },
@@ -174,9 +174,13 @@ void t.test('what was stored when the upstream watch was cut comes again', async
 
 void t.test('events are compared for a client that selects some of the objects', async (t) => {
   let version = '10'
+  let compares: boolean | undefined
   const store = {
     version: () => version,
-    committedVersion: () => version,
+    apply: async (_key: unknown, _events: unknown, { previous }: ApplyOptions) => {
+      compares = previous
+      return []
+    },
     confirmedAt: () => 1,
     list: () => ({
       gvk: { group: '', version: 'v1', kind: 'ServiceList' },
@@ -186,9 +190,8 @@ void t.test('events are compared for a client that selects some of the objects',
       batches: [],
     }),
   } as unknown as ObjectStore
-  let compares: boolean | undefined
   const asked = Promise.withResolvers<void>()
-  const recorded = async ({ comparesEvents, signal }: Exchange): Promise<Reply> =>
+  const recorded = async ({ signal }: Exchange): Promise<Reply> =>
     watchReply(
       representation,
       'Service',
@@ -197,13 +200,13 @@ void t.test('events are compared for a client that selects some of the objects',
         yield [added('11')]
         asked.resolve()
         await selecting.promise
-        compares = comparesEvents?.()
+        version = '12'
+        yield [added('12')]
         await untilOver(signal)
       })(),
     )
   const selecting = Promise.withResolvers<void>()
   await using cacher = cacherOf(store, recorded)
-  cacher.readAs({ identity: nodeIdentity, credential: 'node', comparesEvents: () => false })
   const leaving = new AbortController()
   const all = cacher.events({ ...watch, signal: leaving.signal })
   t.match(await all?.next(), { value: [added('11')] })
@@ -212,14 +215,14 @@ void t.test('events are compared for a client that selects some of the objects',
   if (!selection) throw new Error('there is no such selection')
   const some = cacher.events({
     ...watch,
-    selected: { selection, key: 'app=x' },
+    selection,
     signal: leaving.signal,
   })
   t.equal(some, undefined, 'what is in memory was not compared')
   const later = cacher.events({
     ...watch,
     from: '11',
-    selected: { selection, key: 'app=x' },
+    selection,
     signal: leaving.signal,
   })
   const first = later?.next()
