@@ -159,18 +159,6 @@ void t.test('a certificate is requested for the hub’s names, and stored', asyn
   t.strictSame(joinable.requesters, [`system:node:${nodeName}`])
 })
 
-void t.test('a node that boots without a link shows what it has', async (t) => {
-  const joinable = await startJoinable(t)
-  const hub = await new Requesting(t, joinable).start()
-  await hub.obtains()
-  await hub.stop()
-  await joinable.cloud.unplug()
-  const shown: (IssuedCertificate | undefined)[] = []
-  await hub.start({ onChange: (pair) => shown.push(pair) })
-  t.match(shown, [{ certificate: hub.obtained[0] }], 'at once')
-  t.equal(hub.current.fault, undefined)
-})
-
 void t.test('a certificate is rotated, and the last good one is shown meanwhile', async (t) => {
   const joinable = await startJoinable(t)
   const hub = new Requesting(t, joinable)
