@@ -22,25 +22,6 @@ async function informer(client: Client): Promise<Watching> {
 
 const ended = (reason: string): string => `nodehub_cacher_watchers_ended_total{reason="${reason}"}`
 
-void t.test('fifty watches of one collection by one identity are one upstream', async (t) => {
-  const { cloud, hub } = await onlineNode(t)
-  const kubelet = hub.as('kubelet')
-  const watches: Watching[] = []
-  for (let i = 0; i < 50; i++) watches.push(await informer(kubelet))
-  add(cloud, 'a')
-  for (const watch of watches) {
-    const event = await watch.next()
-    t.equal(event && nameOf(event.object), 'default/a')
-  }
-  await cloud.sandbox.untilWatches(1, isWatch)
-  t.equal(await hub.metric('nodehub_cacher_upstream_watches'), 1)
-  t.equal(await hub.metric('nodehub_cacher_watchers'), 50)
-  t.ok((await hub.metric('nodehub_cacher_bytes')) > 0, 'of the event')
-  for (const watch of watches) watch.hangUp()
-  await cloud.sandbox.untilWatches(0, isWatch)
-  t.equal(await hub.metric('nodehub_cacher_watchers'), 0)
-})
-
 void t.test(
   'a restored cluster is answered with 410, and what is listed then counts',
   async (t) => {

@@ -106,6 +106,8 @@ void t.test(
     for (let i = 0; i < 10; i++) {
       t.strictSame((await operator.list('/api/v1/pods')).names, named('second'))
     }
+    const answered = `nodehub_upstream_requests_total{upstream="${second.url}",outcome="answered"}`
+    t.ok((await hub.metric(answered)) >= 10)
     const tried = first.sandbox.requests.filter(isNoProbe).length
     t.equal(tried, 5, 'it was tried five times, and then no more')
     t.equal(await hub.metric(`nodehub_upstream_healthy{upstream="${first.url}"}`), 1)
@@ -137,7 +139,7 @@ async function oneBehind(
   t.teardown(() => behind[Symbol.asyncDispose]())
   const upstreams = asked === 'last' ? [cloud, behind] : [behind, cloud]
   const hub = await startOnlineHub(t, { upstreams, flags: ['--lb-mode=priority'] })
-  return { cloud, hub, kubelet: hub.as('kubelet') }
+  return { cloud, behind, hub, kubelet: hub.as('kubelet') }
 }
 
 void t.test('F16: where one API server lags, the next one is tried', async (t) => {
@@ -146,6 +148,19 @@ void t.test('F16: where one API server lags, the next one is tried', async (t) =
   const { names, resourceVersion } = await kubelet.list(`/api/v1/pods?resourceVersion=${version}`)
   t.match({ names, resourceVersion }, { names: { length: 3 }, resourceVersion: version })
   t.equal(await hub.metric('nodehub_cache_fallbacks_total'), 0)
+})
+
+void t.test('an API server that lags takes back nothing that is known already', async (t) => {
+  const { cloud, behind, hub, kubelet } = await oneBehind(t, 2, threePods)
+  const newest = await kubelet.list('/api/v1/pods')
+  await cloud.unplug()
+  // From whatever the server has at hand, which is older than what the node has seen.
+  t.equal((await kubelet.get('/api/v1/pods?resourceVersion=0')).status, 200)
+  await behind[Symbol.asyncDispose]()
+  await hub.offline()
+  const offline = await kubelet.list('/api/v1/pods')
+  t.equal(offline.resourceVersion, newest.resourceVersion)
+  t.strictSame(offline.names, newest.names)
 })
 
 /**
