@@ -122,7 +122,6 @@ const jobs = {
   bench: () => run(node, [join(root, 'bench', 'run.ts'), ...args]),
   'bench-store': () => run(node, [join(root, 'bench', 'store.ts'), ...args]),
   outages: () => run(node, [join(root, 'bench', 'outages.ts'), ...args]),
-  cuts: () => run(node, [join(root, 'bench', 'cuts.ts'), ...args]),
   attack: () => run(node, [join(root, 'bench', 'attack', 'run.ts'), ...args]),
   mutants: () => run(node, [join(root, 'test', 'mutants', 'main.ts'), ...args]),
   coverage: () => run(node, [join(root, 'test', 'mutants', 'main.ts'), '--coverage', ...args]),

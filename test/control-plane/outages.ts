@@ -148,8 +148,8 @@ export interface Endured {
 
 /**
  * A kubelet and client-go's reflectors behind a hub that has two API servers, through `rounds`
- * outages while what they watch changes; `slowly`: also those that take long to be found. Says why
- * where there are no reflectors to be had.
+ * outages while what they watch changes, and then through a kill of the hub; `slowly`: also those
+ * that take long to be found. Says why where there are no reflectors to be had.
  */
 export async function endureOutages(
   t: Scope,
@@ -225,11 +225,18 @@ export async function endureOutages(
   }
   await objects.mounted(kubelet)
   begun.push(...(await begunSince()))
+  const events = await informers.events()
+  // After a hub that was killed each client may list once; then it holds what is there.
+  await hub.daemon.kill()
+  await objects.change()
+  await hub.daemon.start()
+  await informers.begin()
+  await objects.mounted(kubelet)
   return {
     kubeletWatches: watchedPaths(kubelet.daemon.log()),
     begun,
     differences,
-    events: await informers.events(),
+    events,
   }
 }
 

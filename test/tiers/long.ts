@@ -11,7 +11,6 @@ const parts: Readonly<Record<string, readonly string[]>> = {
   crash: ['crash', '1000'],
   fuzz: ['fuzz', '--seconds', '3600'],
   outages: ['outages', '100'],
-  cuts: ['cuts', '100'],
   attack: ['attack', '10'],
   kubectl: ['test:cluster', 'test/control-plane/kubectl.test.ts'],
   metrics: ['metrics'],

@@ -48,7 +48,7 @@ const longest = [
   ...(
     'install adopt image serving-certificates exit-plan rotation expired-kubelet clean-debian ' +
     'host-network outages bare-node in-cluster kubectl offline-reboot ' +
-    'propagation versions failover reflectors'
+    'propagation versions failover'
   )
     .split(' ')
     .map((name) => `${ofControlPlane}${name}.test.ts`),
