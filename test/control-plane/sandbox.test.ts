@@ -118,6 +118,41 @@ const kubeletPatches: readonly (readonly [path: string, status: object])[] = [
   ],
 ]
 
+const finalizers = '/metadata/finalizers'
+
+/** Those that are applied, and those that fail. */
+const jsonPatches: readonly unknown[] = [
+  [
+    { op: 'add', path: '/data/d', value: '4' },
+    { op: 'test', path: '/data/a', value: '1' },
+  ],
+  [
+    { op: 'add', path: '/metadata/annotations', value: {} },
+    { op: 'add', path: '/metadata/annotations/plant.example~1a~0b', value: 'x' },
+    { op: 'remove', path: '/metadata/annotations' },
+  ],
+  [
+    { op: 'add', path: finalizers, value: ['a.example/a', 'a.example/b'] },
+    { op: 'add', path: `${finalizers}/-`, value: 'a.example/d' },
+    { op: 'add', path: `${finalizers}/1`, value: 'a.example/c' },
+    { op: 'remove', path: `${finalizers}/-3` },
+  ],
+  [{ op: 'remove', path: finalizers }],
+  [
+    { op: 'copy', from: '/data/a', path: '/data/e' },
+    { op: 'move', from: '/data/d', path: '/data/f' },
+    { op: 'replace', path: '/data/g', value: '7' },
+    { op: 'test', path: '/data/none', value: null },
+  ],
+  [{ op: 'test', path: '/data/a', value: 'no' }],
+  [{ op: 'remove', path: '/data/none' }],
+  [{ op: 'add', path: '/none/x', value: '1' }],
+  [{ op: 'add', path: '/data/a/x', value: '1' }],
+  [{ op: 'move', from: '/data', path: '/data/x' }],
+  [{ op: 'mend', path: '/data' }],
+  [{ op: 'add', value: '1' }],
+]
+
 /** Sent to both in this order. */
 const requests: readonly (readonly [path: string, request?: ClientRequest])[] = [
   ['/api/v1/namespaces', write('POST', { metadata: { name: 'side' } })],
@@ -206,6 +241,12 @@ const requests: readonly (readonly [path: string, request?: ClientRequest])[] = 
   [`${maps}/one`, write('PATCH', { data: { b: '2' } }, 'application/merge-patch+json')],
   [`${maps}/one`, write('PATCH', { data: { c: '3' } }, 'application/strategic-merge-patch+json')],
   [`${maps}/one`, write('PATCH', '{', 'application/merge-patch+json')],
+  ...jsonPatches.map((patch): [string, ClientRequest] => [
+    `${maps}/one`,
+    write('PATCH', patch, 'application/json-patch+json'),
+  ]),
+  [`${maps}?dryRun=All`, write('POST', map('dry'))],
+  [`${maps}/dry`],
   [`${maps}/one`, write('PATCH', {}, 'application/json')],
   [`${maps}/none`, write('PATCH', {}, 'application/merge-patch+json')],
   [maps, write('PATCH', {}, 'application/merge-patch+json')],
