@@ -1,11 +1,8 @@
 import { execFile } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { hubReportAnnotation } from '../../src/api/kube/hub-report.ts'
-import { ownVersion } from '../../src/base/own-version.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
-import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import {
   noControlPlane,
   nodeSubject,
@@ -15,7 +12,6 @@ import {
 import { nodehubProgram } from '../kit/hub-programs.ts'
 import { noKubelet, startKubelet } from '../kit/kubelet.ts'
 import type { Said } from '../kit/terminal.ts'
-import { until } from '../kit/until.ts'
 import { busyboxPod } from './pod.ts'
 import { nodeReady, podRunning } from './seen.ts'
 
@@ -62,92 +58,6 @@ function withPlugin(plane: ControlPlane): (...argv: readonly string[]) => Promis
     return await promise
   }
 }
-
-const minutesAgo = (minutes: number): string =>
-  new Date(Date.now() - minutes * 60_000).toISOString().replace(/\.\d+Z$/, 'Z')
-
-/** A node that its hub has reported on: of ten one is offline, and one would not come back. */
-async function addNode(admin: ApiClient, at: number): Promise<void> {
-  const [isOffline, isUnkept] = [at % 10 === 3, at % 10 === 7]
-  const report = { version: '0.2.9', onlineSince: minutesAgo(90), failing: [] }
-  const { status, body } = await admin.post('/api/v1/nodes', {
-    metadata: {
-      name: `edge-${String(at).padStart(3, '0')}`,
-      labels: { pool: at % 2 === 0 ? 'even' : 'odd' },
-      annotations: { [hubReportAnnotation]: JSON.stringify(report) },
-    },
-    status: {
-      conditions: [
-        {
-          type: 'Ready',
-          status: isOffline ? 'Unknown' : 'True',
-          lastHeartbeatTime: minutesAgo(30),
-          lastTransitionTime: minutesAgo(30),
-        },
-        {
-          type: 'OfflineReady',
-          status: isUnkept ? 'False' : 'True',
-          reason: isUnkept ? 'PodsNotKept' : 'EverythingKept',
-          message: isUnkept ? '1 of 4 pods would not come back without a link: shop/web' : '',
-          lastHeartbeatTime: minutesAgo(isOffline ? 31 : 2),
-          lastTransitionTime: minutesAgo(60),
-        },
-      ],
-    },
-  })
-  if (status !== 201) throw new Error(body.toString())
-}
-
-void t.test(
-  'kubectl nodehub shows a fleet of 200 nodes, one of them with a hub that reports',
-  { skip },
-  async (t) => {
-    const plane = await startControlPlane(t)
-    await letOperator(plane.admin)
-    const nodehub = withPlugin(plane)
-    for (let from = 1; from < 200; from += 20)
-      await Promise.all(
-        Array.from({ length: Math.min(20, 200 - from) }, (_, at) =>
-          addNode(plane.admin, from + at),
-        ),
-      )
-    await plane.admin.post('/api/v1/nodes', { metadata: { name: 'edge-000' } })
-    await startHubProcess(plane.workspace, {
-      servers: [plane.url],
-      kubeconfig: plane.kubeconfig(nodeSubject('edge-000')),
-      nodeName: 'edge-000',
-      flags: ['--offline-ready-condition', '--boot-refresh-interval=5s'],
-    })
-    await until('the report of the hub', async () => {
-      const { out } = await nodehub('status', 'edge-000')
-      return out.includes(`Version:        ${ownVersion()}\n`)
-    })
-
-    const { code, out, err } = await nodehub('fleet')
-    t.strictSame([code, err], [1, ''])
-    const [head = '', ...lines] = out.split('\n')
-    const [rows, summary] = [lines.slice(0, 200), lines.slice(200)]
-    t.match(head, /^NAME +ONLINE +AGE +VERSION +OFFLINE-READY +FAILING$/)
-    t.ok(rows.slice(0, 20).every((row) => /^edge-\d\d3 +No +30m +0\.2\.9 +True +-$/.test(row)))
-    const unkept = 'boot: 1 of 4 pods would not come back without a link: shop/web'
-    t.equal(
-      rows[20],
-      `edge-000  <none>  <none>  ${ownVersion()}    False          boot: ${notKept}`,
-    )
-    t.ok(
-      rows.slice(21, 41).every((row) => /^edge-\d\d7 +Yes +90m/.test(row) && row.endsWith(unkept)),
-    )
-    t.ok(rows.slice(41).every((row) => /^edge-\d{3} +Yes +90m +0\.2\.9 +True +-$/.test(row)))
-    t.strictSame(summary, ['', '200 nodes: 20 offline, 21 would not come back without a link', ''])
-
-    const odd = await nodehub('fleet', '-l', 'pool=odd', '--no-headers')
-    t.equal(odd.out.split('\n').length, 101)
-    t.match((await nodehub('status')).out, /\n0\.2\.9 +199 +179 +179 +40\n/)
-  },
-)
-
-const notKept =
-  'the node would not come back without a link: nodes, pods, services, csidrivers.storage.k8s.io, runtimeclasses.node.k8s.io and 1 more'
 
 void t.test(
   'kubectl nodehub why reaches the hub of a node through the API server and the kubelet',

@@ -21,8 +21,6 @@ import {
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
-import { link } from '../kit/wire/link.ts'
-import { Wire } from '../kit/wire/wire.ts'
 
 t.setTimeout(300_000)
 
@@ -176,88 +174,3 @@ void t.test(
     t.equal(socket.getPeerX509Certificate()?.checkIP(serviceAddress), serviceAddress)
   },
 )
-
-/** The fingerprint of what the hub shows, and whether the cluster has signed it. */
-async function shownBy(url: string, ca: X509Certificate) {
-  const { hostname, port } = new URL(url)
-  const socket = connectTls({ host: hostname, port: Number(port), rejectUnauthorized: false })
-  await once(socket, 'secureConnect')
-  const certificate = socket.getPeerX509Certificate()
-  socket.destroy()
-  return {
-    fingerprint: certificate?.fingerprint256,
-    isOfCluster: certificate?.verify(ca.publicKey) ?? false,
-    endsAt: certificate?.validToDate.getTime() ?? 0,
-  }
-}
-
-void t.test(
-  'a serving certificate of a minute is renewed, through an outage and a kill',
-  { skip: noControlPlane() ?? false, timeout: 300_000 },
-  async (t) => {
-    const plane = await startControlPlane(t, {
-      controllerManager: true,
-      // Signed five minutes back: due within 24 seconds, and expired after 60.
-      controllerManagerFlags: ['--cluster-signing-duration=60s'],
-    })
-    await allow(plane)
-    await addNode(plane, 'edge-1', '10.0.0.1')
-    const { failures } = await startApprover(t, plane)
-    const way = await link(t, Number(new URL(plane.url).port))
-    const hub = await startHubProcess(plane.workspace, {
-      servers: [`https://127.0.0.1:${way.port}`],
-      kubeconfig: plane.kubeconfig(nodeSubject('edge-1')),
-      nodeName: 'edge-1',
-      flags: ['--hub-cert-signer=kubernetes.io/kubelet-serving'],
-    })
-    const ca = new X509Certificate(readFileSync(plane.pki.ca.certificate))
-    const shown = (): ReturnType<typeof shownBy> => shownBy(hub.secureUrl, ca)
-    const shows = (what: string, other?: string) =>
-      until(
-        what,
-        async () => {
-          const { isOfCluster, fingerprint, endsAt } = await shown().catch(() => nothing)
-          return isOfCluster && fingerprint !== other && { fingerprint, endsAt }
-        },
-        { seconds: 120 },
-      )
-    const first = await shows('a certificate of the cluster')
-
-    await t.test('open connections go on', async (t) => {
-      const { hostname, port } = new URL(hub.secureUrl)
-      const open = connectTls({
-        host: hostname,
-        port: Number(port),
-        rejectUnauthorized: false,
-        ALPNProtocols: ['http/1.1'],
-      })
-      t.teardown(() => open.destroy())
-      await once(open, 'secureConnect')
-      const wire = new Wire(open)
-      const get = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n'
-      const before = (await wire.write(get).answer()).status
-      await shows('the next one', first.fingerprint)
-      t.equal((await wire.write(get).answer()).status, before)
-    })
-
-    await t.test('a certificate that expires in an outage is not served', async (t) => {
-      way.down()
-      const { endsAt } = await shown()
-      await hub.daemon.kill()
-      await hub.daemon.start()
-      if (Date.now() < endsAt - 5_000) t.ok((await shown()).isOfCluster, 'it is, while it is valid')
-      await until('its end', () => Date.now() > endsAt, { seconds: 90 })
-      await until('the certificate of its own', async () => !(await shown()).isOfCluster, {
-        seconds: 90,
-      })
-    })
-
-    await t.test('it is renewed once the link is up', async (t) => {
-      way.up()
-      await shows('another one')
-      t.strictSame(failures, [])
-    })
-  },
-)
-
-const nothing = { isOfCluster: false, fingerprint: undefined, endsAt: 0 }
