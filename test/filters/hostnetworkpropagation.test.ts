@@ -121,41 +121,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
     },
   )
 
-  void t.test(`what was kept holds, whatever mode, pool and status say: ${encoding}`, async (t) => {
-    for (const propagation of ['off', 'on'] as const) {
-      for (const kind of [pool(true), pool(false), pool(undefined), null, undefined]) {
-        for (const status of [{}, ...Object.values(statuses)]) {
-          const known = { propagation, pool: kind }
-          const kept = await shown(known, { status }, [['a', 'propagated']])
-          t.ok(kept.propagated)
-          const left = await shown(known, { status }, [['a', 'unchanged']])
-          t.equal(left.look, left.object)
-        }
-      }
-    }
-  })
-
-  void t.test(`a new pod is kept before it is sent: ${encoding}`, async (t) => {
-    const { chain, kept, filters } = filterOf({ propagation: 'on', pool: pool(true) })
-    const [a, b, own] = [
-      podObject(encoding, 'a'),
-      podObject(encoding, 'b', { status: statuses.onPodNetwork }),
-      podObject(encoding, 'own', { spec: { hostNetwork: true } }),
-    ]
-    await chain.prepare(podKind, encoding, [a, b, own])
-    t.strictSame(
-      [...kept.pods],
-      [
-        ['a', 'propagated'],
-        ['b', 'unchanged'],
-      ],
-    )
-    filters.setDefinitions([hostnetworkpropagation(kept, 'off')])
-    filters.setInputs({ propagation: 'off', pool: pool(false) })
-    const later = filters.chainFor('kubelet', pods, 'watch')
-    t.ok(isPropagated(later?.apply(podKind, encoding, a)), 'and kept')
-  })
-
   void t.test(`an unreadable pod is not kept: ${encoding}`, async (t) => {
     const failures: string[] = []
     const kept = keptInMemory()

@@ -6,7 +6,6 @@ import type { Client } from '../kit/client.ts'
 import { freePort } from '../kit/free-port.ts'
 import {
   startOnlineHub,
-  onlineNode,
   goOnline,
   startChildHub,
   startCloud,
@@ -43,21 +42,6 @@ function* filesIn(folder: string): Generator<string> {
     yield path
   }
 }
-
-void t.test('a hub that is stopped and started offline says what it said', async (t) => {
-  const { cloud, hub } = await onlineNode(t)
-  fill(cloud)
-  const both = { accept: 'application/vnd.kubernetes.protobuf,application/json' }
-  const before = await read(hub.as('kubelet', both))
-  const inJson = await read(hub.as('kubelet'))
-  await cloud.unplug()
-  await hub.restart()
-  t.strictSame(await read(hub.as('kubelet', both)), before)
-  t.strictSame(await read(hub.as('kubelet')), inJson)
-  t.equal(hub.hub.online(), false)
-  await goOnline(cloud, hub)
-  t.strictSame(await read(hub.as('kubelet')), inJson)
-})
 
 void t.test('another address of the API server takes nothing away', async (t) => {
   const cloud = await startCloud(t)

@@ -8,7 +8,6 @@ import {
   startListener,
   textOf,
 } from '../../kit/listener.ts'
-import { valuesOf } from '../../kit/wire/wire.ts'
 
 void t.test('a request that could be read as two is refused', async (t) => {
   const { dial, seen } = await startListener(t, async (incoming) =>
@@ -64,15 +63,6 @@ void t.test('a request that could be read as two is refused', async (t) => {
     t.equal(text.split('HTTP/1.1').length <= 2, true, `${what}: one answer at most`)
   }
   t.notOk(seen.some(({ url }) => url === '/hidden'))
-})
-
-void t.test('a malformed request is refused in the words of net/http', async (t) => {
-  const { dial } = await startListener(t, async () => wholeReply('ok'))
-  const answer = await (await dial()).write('nonsense\r\n\r\n').answer()
-  t.equal(answer.line, 'HTTP/1.1 400 Bad Request')
-  t.strictSame(valuesOf(answer, 'content-type'), ['text/plain; charset=utf-8'])
-  t.equal(answer.body, '400 Bad Request')
-  t.strictSame(valuesOf(answer, 'connection'), ['close'])
 })
 
 void t.test('a HEAD whose body is malformed is not refused with a body', async (t) => {

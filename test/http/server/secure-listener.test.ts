@@ -576,34 +576,3 @@ void t.test(
     t.equal(limits.withdrawnMs, 30_000)
   },
 )
-
-void t.test(
-  'a listener that closes lets what is under way finish, and takes no more',
-  async (t) => {
-    let sink: Sink | undefined
-    const { listener, http1, http2 } = await listening(t, async () =>
-      scriptedReply((opened) => void (sink = opened)),
-    )
-    const session = http2()
-    const stream = openStream(session, {})
-    await stream.head()
-    const idle = await http1()
-    const goaway = once(session, 'goaway')
-    const closed = listener.close(60_000)
-    await goaway
-    await idle.ended
-    sink?.write(Buffer.from('all'))
-    sink?.end()
-    t.equal((await stream.whole()).body, 'all')
-    await closed
-  },
-)
-
-void t.test('streams that outlast the grace period are cut', async (t) => {
-  const { listener, http2 } = await listening(t, async () => scriptedReply(() => undefined))
-  const session = http2()
-  const stream = openStream(session, {})
-  await stream.head()
-  await listener.close(0)
-  await t.rejects(stream.whole())
-})

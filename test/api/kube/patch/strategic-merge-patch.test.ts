@@ -2,7 +2,7 @@ import t from 'tap'
 import type { Json, JsonObject } from '../../../../src/api/kube/json.ts'
 import { mergeSchemaOf } from '../../../../src/api/kube/patch/merge-schema.ts'
 import { strategicMergePatch } from '../../../../src/api/kube/patch/strategic-merge-patch.ts'
-import { failure, fixture } from './kit.ts'
+import { failure } from './kit.ts'
 
 const pod = mergeSchemaOf({ group: '', kind: 'Pod' })
 const node = mergeSchemaOf({ group: '', kind: 'Node' })
@@ -11,37 +11,6 @@ const service = mergeSchemaOf({ group: '', kind: 'Service' })
 /** What a patch of a pod's spec makes of it. */
 const patchedSpec = (spec: JsonObject, patch: JsonObject): Json | undefined =>
   strategicMergePatch(pod, { spec }, { spec: patch })['spec']
-
-void t.test('a captured heartbeat patch gives the server’s status', async (t) => {
-  const condition = {
-    type: 'Ready',
-    status: 'True',
-    reason: 'KubeletReady',
-    message: 'ok',
-    lastHeartbeatTime: '2026-11-21T08:00:00Z',
-    lastTransitionTime: '2026-11-21T08:00:00Z',
-  }
-  const patched = strategicMergePatch(node, fixture('node-get'), {
-    status: { conditions: [condition] },
-  })
-  t.strictSame(patched['status'], fixture('patch-strategic')['status'])
-})
-
-void t.test('conditions merge by type and keep fields not in the patch', async (t) => {
-  const conditions = [
-    { type: 'MemoryPressure', status: 'False', reason: 'r' },
-    { type: 'Ready', status: 'Unknown', reason: 'r' },
-  ]
-  const patch = { status: { conditions: [{ type: 'Ready', status: 'True' }] } }
-  t.strictSame(strategicMergePatch(node, { status: { conditions } }, patch), {
-    status: {
-      conditions: [
-        { type: 'MemoryPressure', status: 'False', reason: 'r' },
-        { type: 'Ready', status: 'True', reason: 'r' },
-      ],
-    },
-  })
-})
 
 void t.test('elements that are new come first, as the server puts them', async (t) => {
   const spec = patchedSpec(
