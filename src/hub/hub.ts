@@ -176,7 +176,6 @@ export async function startHub(
     config,
     live,
     path,
-    store,
     filters,
     detectPropagation: propagationDetector(config, filtering.kept),
     ensureInputs: ensureInputsOf({ ...inputs, filters }),

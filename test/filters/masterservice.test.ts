@@ -28,15 +28,6 @@ void t.test(
   },
 )
 
-void t.test('metadata of the service alone is left unchanged', async (t) => {
-  const bytes = Buffer.from(
-    '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"kubernetes","namespace":"default"}}',
-  )
-  const gvk = { group: 'meta.k8s.io', version: 'v1', kind: 'PartialObjectMetadata' }
-  const object = { namespace: 'default', name: 'kubernetes', uid: '', resourceVersion: '1', bytes }
-  t.equal(filters.chainFor('kubelet', services, 'get')?.apply(gvk, 'json', object), object)
-})
-
 void t.test('without a hub address it does nothing', async (t) => {
   t.equal(
     masterservice.create({ hubAddress: null }, () => undefined),

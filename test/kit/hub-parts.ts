@@ -47,7 +47,7 @@ export interface PartsOptions {
   readonly wrap?: (store: ObjectStore) => ObjectStore
   readonly filters?: readonly FilterDefinition[]
   /** Instead of `filters`. */
-  readonly filtering?: Omit<FilterParts, 'store' | 'ensureInputs'>
+  readonly filtering?: Omit<FilterParts, 'ensureInputs'>
   /** Where it keeps its state, for a restart; absent: removed with the test. */
   readonly directory?: string
   readonly maxRequestsInFlight?: number
@@ -185,7 +185,6 @@ export async function startHubParts(
           new Filters(filters, inputsOf(), { onFailure: () => undefined, warn: () => undefined }),
         )),
       ensureInputs,
-      store,
     },
     detectPropagation: () => undefined,
     admission: new Admission(

@@ -5,7 +5,6 @@ import type { ApiObject } from '../kube/object.ts'
 import type { Edit } from './change.ts'
 import { PathError, type Path } from './element.ts'
 import { editJson } from './json/edit.ts'
-import { isPartial } from './partial.ts'
 import { editProtobuf } from './protobuf/edit.ts'
 
 export type { Edit, EditValue, ElementChange } from './change.ts'
@@ -13,9 +12,7 @@ export type { Edit, EditValue, ElementChange } from './change.ts'
 /**
  * The object with the edits applied in order and all other bytes unchanged; the same instance if
  * they change nothing. Throws a `PathError` for an edit of the object's identity (kind, namespace,
- * name, uid, resource version), and for a path or value that the kind cannot hold. Of a
- * PartialObjectMetadata or a Table only metadata is edited: other edits concern fields that it does
- * not show.
+ * name, uid, resource version), and for a path or value that the kind cannot hold.
  */
 export function applyEdits(
   encoding: Encoding,
@@ -26,7 +23,6 @@ export function applyEdits(
   let bytes = asBuffer(object.bytes)
   for (const edit of edits) {
     refuseIdentity(edit.path)
-    if (isPartial(gvk) && edit.path[0] !== 'metadata') continue
     bytes = apply(encoding, gvk, bytes, edit)
   }
   return changed(object, bytes)

@@ -10,8 +10,7 @@ import type { Identity } from '../../api/request/identity.ts'
 import { updateBetween, type ChainState } from './chain-state.ts'
 
 /**
- * A collection as one component reads it with one identity. The encoding makes no difference to
- * what filters decide; whether the client gets whole objects does.
+ * A collection as one component reads it with one identity, in whatever encoding.
  */
 export interface ClientCollection {
   readonly identity: Identity
@@ -20,8 +19,6 @@ export interface ClientCollection {
   readonly namespace: string | undefined
   readonly labelSelector: string
   readonly fieldSelector: string
-  /** The client gets PartialObjectMetadata, or rows of a Table. */
-  readonly isPartial?: true
 }
 
 /** More than the components of a node have collections. */
@@ -112,5 +109,4 @@ const keyOf = ({ identity, component, gvr, ...within }: ClientCollection): strin
     within.namespace ?? null,
     within.labelSelector,
     within.fieldSelector,
-    ...(within.isPartial ? ['parts'] : []),
   ])

@@ -13,16 +13,15 @@ import { isRead, type ResourceRequest } from '../../api/request/request-info.ts'
 import { filteredList, notedList, prepareFilters } from './filtered-list.ts'
 import { clientCollectionOf, resumedWatch, type FilterParts } from './resumed-watch.ts'
 import { stateOf } from './filtered-watch.ts'
-import { chainForPartial } from './partial-objects.ts'
 import { mayContainObjects, decodeObjects } from './decode-objects.ts'
 
 /**
  * Filters the objects in answers for each component, once the inputs of its filters are known or
  * were waited for, whether an API server or the cache answers, including the answers to writes.
- * Only whole objects can be filtered: see `chainForPartial` for metadata and tables. While a filter
- * lacks an input that it must not guess, its components get 503, as for a collection that was never
- * listed. An open watch whose inputs change is sent the differences (`FilteredWatch`); a client
- * that was away meanwhile has to list.
+ * Metadata and rows of a Table pass: they have too little of an object for a filter to decide by.
+ * While a filter lacks an input that it must not guess, its components get 503, as for a collection
+ * that was never listed. An open watch whose inputs change is sent the differences
+ * (`FilteredWatch`); a client that was away meanwhile has to list.
  */
 export function withFilters(parts: FilterParts) {
   return (next: Handler<Exchange>): Handler<Exchange> => {
@@ -46,8 +45,9 @@ export function withFilters(parts: FilterParts) {
       }
     }
     return (exchange) => {
-      const { info } = exchange
-      if (!info.isResource) return next(exchange)
+      const { info, representations } = exchange
+      const isOfParts = representations[0] && representations[0].projection !== 'object'
+      if (!info.isResource || isOfParts) return next(exchange)
       // A list and a watch are remembered, whether filters act or not.
       const isNoted = info.verb === 'list' || info.verb === 'watch'
       const mayAct = isNoted || chainNow(parts.filters, exchange, info) !== undefined
@@ -81,9 +81,7 @@ async function filtered(
   const acts = isUnread && chainNow(parts.filters, exchange, info)?.state.acts === true
   const reply = acts ? await decodeObjects(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
-  const isOfParts = reply.representation.projection !== 'object'
-  const whole = chainNow(parts.filters, exchange, info)
-  const acting = isOfParts && whole ? chainForPartial(whole, parts.store, exchange, info) : whole
+  const acting = chainNow(parts.filters, exchange, info)
   const objects = { edited: 0, withheld: 0 }
   const chain = acting && counted(acting, objects)
   const show = async (): Promise<Reply> => {

@@ -156,10 +156,10 @@ async function* ending(
 export async function prepareFilters(
   chain: FilterChain,
   gvk: GVK,
-  { encoding, projection }: Representation,
+  { encoding }: Representation,
   objects: readonly ApiObject[],
 ): Promise<void> {
-  if (!chain.needsPreparing || projection !== 'object') return
+  if (!chain.needsPreparing) return
   try {
     await chain.prepare(gvk, encoding, objects)
   } catch (cause) {

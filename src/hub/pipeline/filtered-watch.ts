@@ -209,15 +209,13 @@ export class FilteredWatch {
   async #filter(group: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
     const chain = this.#chain
     if (!chain) return group
-    const { reply, collection } = this.#parts
+    const { reply } = this.#parts
     const representation = reply.representation()
-    if (representation.projection !== 'object' && !collection.isPartial) return group
     const isPlain = this.#uncompared.length === 0
     if (isPlain && chain.filters.length === 0) return group
     const gvk = reply.gvk()
     await prepareFilters(chain, gvk, representation, objectsOf(group))
-    // Chains for parts of objects are not shared between watches.
-    const judge = reply.isShared && !collection.isPartial ? judgeOnce : filterEvent
+    const judge = reply.isShared ? judgeOnce : filterEvent
     const { encoding } = representation
     return group.flatMap((event) => {
       const former = isPlain ? undefined : this.#formerOf(event)

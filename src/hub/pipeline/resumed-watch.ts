@@ -17,11 +17,9 @@ import type { Representation } from '../../api/request/representation.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
 import { expiredWatch } from '../answers/replies.ts'
 import { FilteredWatch, stateOf, type FilterChangeHooks } from './filtered-watch.ts'
-import { chainForPartial } from './partial-objects.ts'
 import { decodeWatch } from './decode-objects.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
 import { selectorsOf } from '../answers/keys.ts'
-import type { ObjectStore } from '../store/store.ts'
 
 /**
  * Requests the inputs that the filters of an exchange need and that were never known: an earlier
@@ -35,8 +33,6 @@ export interface FilterParts {
   readonly ensureInputs: EnsureInputs
   readonly filters: FilterChains
   readonly shown: ShownStates
-  /** Has the whole objects of which an answer contains only parts. */
-  readonly store: Pick<ObjectStore, 'get' | 'copyOf'>
   readonly hooks: FilterChangeHooks
 }
 
@@ -50,13 +46,12 @@ export async function resumedWatch(
   exchange: Exchange,
   info: ResourceRequest,
 ): Promise<Reply> {
-  const { filters, shown, hooks, store } = parts
+  const { filters, shown, hooks } = parts
   const collection = clientCollectionOf(exchange, info)
   const [representation] = exchange.representations
   if (!representation || !collection) return next(exchange)
-  const judging = collection.isPartial ? partialChains(store, exchange, info) : unchanged
   const chainNow = (): FilterChain | undefined =>
-    judging(filters.chainFor(exchange.component, info.gvr, info.verb, info))
+    filters.chainFor(exchange.component, info.gvr, info.verb, info)
   const chain = chainNow()
   const isTracked = chain !== undefined || shown.has(collection)
   const from = continuesFrom(info)
@@ -87,25 +82,6 @@ export async function resumedWatch(
   })
   const shownReply = { ...reply, events: watch.events(), gvk: () => watch.gvk }
   return chain?.filters.length ? filteredBy(shownReply, { filters: chain.filters }) : shownReply
-}
-
-type MapChain = (chain: FilterChain | undefined) => FilterChain | undefined
-
-const unchanged: MapChain = (chain) => chain
-
-/** One result for each chain. */
-function partialChains(
-  store: FilterParts['store'],
-  exchange: Exchange,
-  info: ResourceRequest,
-): MapChain {
-  const mapped = new WeakMap<FilterChain, FilterChain>()
-  return (chain) => {
-    if (!chain) return undefined
-    const judging = mapped.get(chain) ?? chainForPartial(chain, store, exchange, info)
-    mapped.set(chain, judging)
-    return judging
-  }
 }
 
 /** `undefined`: it begins with the state of the collection, or with the next event. */
@@ -158,8 +134,7 @@ function endedByFilters(
 
 /**
  * The collection that a client gets by a list or watch; `undefined` where it is not recorded. An
- * unproven caller counts under no identity of its own. Metadata and rows of a Table are filtered
- * alike.
+ * unproven caller counts under no identity of its own.
  */
 export function clientCollectionOf(
   exchange: Exchange,
@@ -175,7 +150,6 @@ export function clientCollectionOf(
       gvr: info.gvr,
       namespace: info.namespace,
       ...selectorsOf(info),
-      ...(representation.projection !== 'object' && { isPartial: true }),
     }
   } catch (error) {
     if (error instanceof MalformedSelector) return undefined

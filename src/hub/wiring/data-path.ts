@@ -212,7 +212,6 @@ interface ClientPathParts {
   /** Read anew for each request. */
   readonly live: () => LiveConfig
   readonly path: Pick<CloudPath, 'dispatch' | 'authentication'>
-  readonly store: ObjectStore
   readonly proofs: TokenVerdicts
   readonly clusterKeys: ClusterKeys
   readonly keys: NodeKeys
@@ -236,7 +235,7 @@ interface ClientPathParts {
 
 /** Builds the upper half of the data path: from a client's request to the filters. */
 export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply> {
-  const { config, live, path, filters, shown, store, metrics, log } = parts
+  const { config, live, path, filters, shown, metrics, log } = parts
   return pipeline({
     callers: {
       nodeName: config.nodeName,
@@ -256,7 +255,6 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       ensureInputs: parts.ensureInputs,
       filters,
       shown,
-      store,
       hooks: filterChangeHooks(log),
     },
     detectPropagation: parts.detectPropagation,

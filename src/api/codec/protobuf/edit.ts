@@ -4,7 +4,7 @@ import type { Edit, ElementChange } from '../change.ts'
 import type { Field, MessageSchema } from '../schema/schema.ts'
 import { ProtobufElement } from './cursor.ts'
 import { emptyField, writeElement, writeEntry, writeField } from './edit-value.ts'
-import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
+import { fieldNamed, knownSchema, messageOf } from './field-path.ts'
 import {
   elementsIn,
   entriesOf,
@@ -17,7 +17,6 @@ import { bytesField, Fields, lengthType, stringField, varint } from './wire.ts'
 
 /** The message with one edit applied. Fields outside of the edit's path keep their bytes. */
 export function editProtobuf(gvk: GVK, bytes: Buffer, edit: Edit): Buffer {
-  if (isLeftOut(gvk, edit.path[0])) return bytes
   return editMessage(knownSchema(gvk), bytes, edit.path, edit)
 }
 
