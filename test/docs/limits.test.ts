@@ -37,12 +37,12 @@ import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus } from '../../src/hub/answers/recorded-reviews.ts'
 import { mostSchemas } from '../../src/hub/boot/on-site-documents.ts'
-import { maxBodyBytes } from '../../src/hub/answers/request-object.ts'
+import { maxBodyBytes } from '../../src/hub/answers/offline-writes.ts'
 import * as writes from '../../src/hub/answers/node-writes.ts'
 import {
   mostReviews,
   reviewTimeoutMs as accountMs,
-} from '../../src/hub/pipeline/confirmed-account.ts'
+} from '../../src/hub/pipeline/authentication-outcome.ts'
 import { contentBytes } from '../../src/hub/pipeline/pipeline.ts'
 import { alwaysServed, bodyMs, requestsShare } from '../../src/hub/pipeline/admission.ts'
 import { PriorityShares, type PriorityLevel } from '../../src/hub/pipeline/priority-levels.ts'

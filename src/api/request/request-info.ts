@@ -242,10 +242,6 @@ export const isRead = ({ verb }: { readonly verb: string }): boolean => reads.ha
  */
 export const isWatch = (info: RequestInfo): boolean => info.isResource && info.verb === 'watch'
 
-/** Whether a watch begins with all objects of its collection. */
-export const beginsWithState = ({ query }: ResourceRequest): boolean =>
-  isTrue(query.get('sendInitialEvents')) || ['', '0'].includes(query.get('resourceVersion') ?? '')
-
 /** Whether a request reads an object or a list, as the API's own types have them. */
 export const isObjectRead = (info: RequestInfo): boolean =>
   info.isResource && info.subresource === undefined && (info.verb === 'get' || info.verb === 'list')

@@ -1,10 +1,13 @@
 import type { JsonObject } from '../../api/kube/json.ts'
-import { listAt, textAt } from '../../api/kube/json-at.ts'
+import { listAt, textAt, objectAt } from '../../api/kube/json-at.ts'
 import { badRequest, forbidden, serviceUnavailable, StatusError } from '../../api/kube/status.ts'
 import { isTrue, type ResourceRequest } from '../../api/request/request-info.ts'
 import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { jsonOf, type OnSiteParts } from './on-site-reads.ts'
 import { newestRecord } from './newest-records.ts'
+import type { Review } from '../../api/codec/review.ts'
+import { qualifiedResource } from '../../api/kube/gvk.ts'
+import type { ReviewAnswer } from './recorded-reviews.ts'
 
 /** The kubelet of this node, through its own API. */
 export interface Kubelet {
@@ -122,4 +125,38 @@ function containerOf(pod: JsonObject, query: URLSearchParams): string {
       `a container name must be specified for pod ${name}, choose one of: [${all.join(' ')}]`,
     ),
   )
+}
+
+/**
+ * The parts of the kubelet's API that the hub uses, as the kubelet names them
+ * (pkg/kubelet/server/auth.go).
+ */
+const used = new Set(['proxy', 'stats', 'metrics'])
+
+/**
+ * Answers the kubelet of this node that the hub may use the kubelet's API, which it does for root
+ * only. `hubName` is the name in the certificate that the hub shows there. `undefined` for any
+ * other review, and for any other caller.
+ */
+export function ownUseOf(
+  nodeName: string,
+  hubName: string,
+  { credential }: Pick<Exchange, 'credential'>,
+  { gvr }: Pick<ResourceRequest, 'gvr'>,
+  { spec }: Pick<Review, 'spec'>,
+): ReviewAnswer | undefined {
+  const attributes = objectAt(spec, 'resourceAttributes')
+  const isOwnUse =
+    credential === 'node' &&
+    qualifiedResource(gvr) === 'subjectaccessreviews.authorization.k8s.io' &&
+    textAt(spec, 'user') === hubName &&
+    textAt(attributes, 'group') === '' &&
+    textAt(attributes, 'resource') === 'nodes' &&
+    textAt(attributes, 'name') === nodeName &&
+    textAt(attributes, 'namespace') === '' &&
+    used.has(textAt(attributes, 'subresource')) &&
+    ['get', 'create'].includes(textAt(attributes, 'verb'))
+  if (!isOwnUse) return undefined
+  // No API server has confirmed it.
+  return { status: { allowed: true, reason: 'the hub of this node, for root' }, confirmedAt: 0 }
 }

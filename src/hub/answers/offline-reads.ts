@@ -7,7 +7,7 @@ import { badRequest, notFound, serviceUnavailable, StatusError } from '../../api
 import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { answerHeaders, listReply, objectReply } from './replies.ts'
+import { answerHeaders, listReply, objectReply, withAge, withStaleness } from './replies.ts'
 import {
   refusalOfNewer,
   refuseInvalidVersion,
@@ -15,7 +15,6 @@ import {
   refuseOtherListVersion,
 } from './requested-version.ts'
 import { documentKeys, memberKey, objectKey } from './keys.ts'
-import { withAge, withStaleness } from './staleness.ts'
 import type { ObjectStore, StoredCollection, StoredObject } from '../store/store.ts'
 import { coveringCollection, newestCoveringVersion, storedList } from './covering-collection.ts'
 

@@ -2,13 +2,13 @@ import { now } from '../../base/clock.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { jsonOfObject, withMembers, type MemberChange } from '../../api/codec/members.ts'
 import { PathError } from '../../api/codec/element.ts'
-import { objectBody } from '../../api/codec/object.ts'
+import { objectBody, readObject } from '../../api/codec/object.ts'
 import { ProtobufError } from '../../api/codec/protobuf/message/error.ts'
 import { reviewIn, type Review } from '../../api/codec/review.ts'
 import { tokenIn, tokenSpec } from '../../api/codec/token-request.ts'
 import type { BodyReply, Exchange, Reply } from '../../http/exchange/exchange.ts'
-import { qualifiedResource } from '../../api/kube/gvk.ts'
-import { mediaType, type Encoding } from '../../api/kube/media-type.ts'
+import { qualifiedResource, type GVK } from '../../api/kube/gvk.ts'
+import { mediaType, encodingOf, type Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import {
   alreadyExists,
@@ -16,6 +16,7 @@ import {
   notFound,
   serviceUnavailable,
   StatusError,
+  unsupportedMediaType,
 } from '../../api/kube/status.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
@@ -23,12 +24,11 @@ import { isReview, isTokenRequest, type ResourceRequest } from '../../api/reques
 import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
 import { objectKey, tokenKey } from './keys.ts'
 import type { NodeWrites } from './node-writes.ts'
-import { answerHeaders, objectReply } from './replies.ts'
-import { withStaleness } from './staleness.ts'
+import { answerHeaders, objectReply, withStaleness } from './replies.ts'
 import { needsTheCloud, neverCached, storedObject } from './offline-reads.ts'
 import type { ReviewAnswer } from './recorded-reviews.ts'
-import { requestBody, requestObject, type RequestObject } from './request-object.ts'
 import { readPatch, statusChanges } from './status-patch.ts'
+import { wholeRequestBody } from '../../http/exchange/request-body.ts'
 
 /** Answers a write offline. There is no replay yet. */
 type Answer = (
@@ -68,8 +68,11 @@ const answers: Record<string, Answer> = {
   // A kubelet creates its CSINode only after a 404, which it does not get offline. After a 409 it
   // goes on with a get.
   'create csinodes.storage.k8s.io': existing,
-  // A kubelet exits if this is refused for long. Accepted only for a stored CSINode.
-  'update csinodes.storage.k8s.io': confirmed(echo(200)),
+  // A kubelet exits if this is refused for long.
+  'update csinodes.storage.k8s.io': async (exchange, info, { store, nodeName }) => {
+    requireStored(exchange, info, store, nodeName)
+    return echoed(exchange, await requestObject(exchange), 200)
+  },
 }
 
 /** Answers a write, or throws 503 for one that only an API server can do. */
@@ -89,27 +92,22 @@ export async function localWrite(
 }
 
 /** Throws 503 unless the object is stored, in any representation. */
-function requireConfirmed(
+function requireStored(
   exchange: Exchange,
   info: ResourceRequest,
   store: ObjectStore,
   name: string,
 ): void {
-  const named = { ...info, name }
   const representations = [
     ...exchange.representations,
     objectRepresentation('json'),
     objectRepresentation('protobuf'),
   ]
-  const shown = representations.some((representation) => {
-    const found = store.get(objectKey(exchange, named, representation))
+  const isStored = representations.some((representation) => {
+    const found = store.get(objectKey(exchange, { ...info, name }, representation))
     return found !== undefined && found !== 'absent'
   })
-  if (!shown) {
-    throw new StatusError(
-      serviceUnavailable('the cloud cannot be reached, and has not confirmed this before'),
-    )
-  }
+  if (!isStored) throw neverCached()
 }
 
 /** Throws 409 for an object that is stored. */
@@ -119,16 +117,8 @@ async function existing(
   { store }: OfflineWriteParts,
 ): Promise<never> {
   const { name } = (await requestObject(exchange)).object
-  requireConfirmed(exchange, info, store, name)
+  requireStored(exchange, info, store, name)
   throw new StatusError(alreadyExists({ ...info.gvr, name }))
-}
-
-/** Gives `answer` only where the node's own object is stored. */
-function confirmed(answer: Answer): Answer {
-  return async (exchange, info, parts) => {
-    requireConfirmed(exchange, info, parts.store, parts.nodeName)
-    return answer(exchange, info, parts)
-  }
 }
 
 /** As apiserver pkg/registry/rest/meta.go words it. */
@@ -177,10 +167,6 @@ async function patchedStatus(
 }
 
 /** Answers with the object that was sent; its resource version stays the one it was sent with. */
-function echo(status: number): Answer {
-  return async (exchange) => echoed(exchange, await requestObject(exchange), status)
-}
-
 function echoed(
   { representations }: Exchange,
   { encoding, body }: RequestObject,
@@ -292,4 +278,41 @@ function reviewOf(sent: RequestObject): Review {
     if (!(cause instanceof MalformedBody)) throw cause
   }
   throw new StatusError(badRequest('the object provided is no review'))
+}
+
+/** The largest body of a write that is answered offline: the API server's own limit. */
+export const maxBodyBytes = 3 * 1024 * 1024
+
+/** The object in the body of a request. */
+interface RequestObject {
+  readonly encoding: Encoding
+  readonly body: Buffer
+  readonly gvk: GVK
+  readonly object: ApiObject
+}
+
+/**
+ * Reads the object in the body of a request. Throws the StatusError of an API server for others.
+ */
+async function requestObject(exchange: Exchange): Promise<RequestObject> {
+  const encoding = encodingOf(exchange.headers.get('content-type') ?? 'application/json')
+  if (encoding === undefined) {
+    throw new StatusError(
+      unsupportedMediaType(
+        'the body of the request was in an unknown format - accepted media types include: application/json, application/vnd.kubernetes.protobuf',
+      ),
+    )
+  }
+  const body = await requestBody(exchange)
+  try {
+    return { encoding, body, ...readObject(encoding, 'object', body) }
+  } catch (cause) {
+    throw new StatusError(badRequest('the object provided is unrecognized'), { cause })
+  }
+}
+
+/** The whole body of a request. Throws 413 where it is too large. */
+async function requestBody({ body, content }: Exchange): Promise<Buffer> {
+  if (content) return content
+  return body ? wholeRequestBody(body, maxBodyBytes) : Buffer.alloc(0)
 }

@@ -28,13 +28,12 @@ import {
   type RecordSource,
 } from './newest-records.ts'
 import type { NodeEvent, NodeWrites } from './node-writes.ts'
-import { listReply, objectReply } from './replies.ts'
+import { listReply, objectReply, isForPerson, withWarning } from './replies.ts'
 import {
   refuseInvalidVersion,
   refuseNewerGet,
   refuseOtherListVersion,
 } from './requested-version.ts'
-import { isForPerson, withWarning } from './staleness.ts'
 
 /**
  * Whose records a caller is shown offline: only its own; those of the node as well, whatever

@@ -10,7 +10,7 @@ import type { ObjectStore } from '../store/store.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { OwnKubelet } from '../upstream/own-kubelet.ts'
 import type { Connections } from '../../http/client/connections.ts'
-import { ownUseOf } from '../answers/kubelet-access.ts'
+import { ownUseOf } from '../answers/at-kubelet.ts'
 import type { OfflineWriteParts } from '../answers/offline-writes.ts'
 
 interface Dependencies {

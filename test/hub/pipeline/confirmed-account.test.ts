@@ -8,7 +8,7 @@ import {
   mostReviews,
   reviewTimeoutMs,
   withConfirmedAccount,
-} from '../../../src/hub/pipeline/confirmed-account.ts'
+} from '../../../src/hub/pipeline/authentication-outcome.ts'
 import { tokenHolder } from '../../../src/api/request/identity.ts'
 import { claimOf, exchangeOf } from '../../kit/exchange.ts'
 

@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import t from 'tap'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import { withAge, withStaleness } from '../../../src/hub/answers/staleness.ts'
+import { withAge, withStaleness } from '../../../src/hub/answers/replies.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
 const asked = (agent: string) => exchangeOf('/api/v1/pods', { headers: { 'User-Agent': agent } })
