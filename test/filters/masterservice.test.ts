@@ -1,16 +1,8 @@
 import t from 'tap'
 import { masterservice } from '../../filters/masterservice.ts'
-import { Filters } from '../../src/hub/filter/filters.ts'
-import { inputsOf } from '../kit/inputs.ts'
 import { filterResult, createdFilter } from '../kit/filter-result.ts'
 
 const address = { host: '169.254.2.1', port: 10268, forService: false }
-const services = { group: '', version: 'v1', resource: 'services' }
-
-const filters = new Filters([masterservice], inputsOf({ hubAddress: address }), {
-  onFailure: (filter, cause) => t.fail(`${filter} failed`, { cause }),
-  warn: () => undefined,
-})
 
 void t.test(
   'a service of the same name elsewhere, and its neighbours, are left alone',
