@@ -143,16 +143,6 @@ async function atTime<T>(time: number, act: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What replicas have made of it in so many days, at looks a month apart and one two days ago. */
-async function aged(names: readonly string[], days: number): Promise<ServingState> {
-  let state: ServingState | undefined
-  for (let left = days; left > 0; left = left > 32 ? left - 30 : left > 2 ? 2 : 0) {
-    const time = Date.now() - left * day
-    state = await atTime(time, () => rotated(state, names, time))
-  }
-  return state!
-}
-
 async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Promise<void> {
   const { replicas } = set
   const stored = async (): Promise<ServingState> =>
@@ -178,12 +168,12 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
     while (asking) outcomes.push(await tryPool(admin).catch(String))
   })()
 
-  // An authority more than three years old, and the next one, which was made two days ago:
-  // another installation hands them over.
+  // Another installation hands its authority over, with a certificate that is due.
   const first = await stored()
-  const late = await aged(all, 1220)
+  const made = Date.now() - 61 * day
+  const late = await atTime(made, () => rotated(undefined, all, made))
   const bundle = [...first.bundle, ...late.bundle]
-  const told = secretData({ ...first, bundle, signingSince: Date.now() })
+  const told = secretData({ ...first, bundle })
   t.equal((await merge(admin, secret, { data: told })).status, 200)
   const bundleIs = async (wanted: readonly string[]): Promise<boolean> => {
     const kind = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations'
@@ -195,11 +185,12 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
     )
   }
   await until('the bundle to be written', () => bundleIs(bundle))
-  const handed = secretData({ ...late, bundle, signingSince: Date.now() })
+  const handed = secretData({ ...late, bundle })
   t.equal((await merge(admin, secret, { data: handed })).status, 200)
-  const taken = await until('the next authority to sign', async () => {
+  const taken = await until('the certificate to be renewed', async () => {
     const state = await stored()
-    return state.signing.certificate === late.next?.certificate ? state : undefined
+    const isRenewed = state.leaf.certificate !== late.leaf.certificate
+    return isRenewed && state.signing.certificate === late.signing.certificate ? state : undefined
   })
   await until('every replica to show its certificate', () => isShown(taken))
   const before = outcomes.length
