@@ -25,8 +25,8 @@ export interface CertificateRequest {
   readonly usage: 'client' | 'server' | 'both'
   readonly dnsNames?: readonly string[]
   readonly ipAddresses?: readonly string[]
-  /** From now. Default: a year. */
-  readonly lifetimeMs?: number
+  /** From now; `always`: at any time, whatever the clock says. Default: a year. */
+  readonly lifetimeMs?: number | 'always'
 }
 
 /** A certificate and its key, both PEM. */
@@ -46,14 +46,14 @@ interface Validity {
   readonly to: number
 }
 
-/**
- * RFC 5280 section 4.1.2.5: this end means no expiry. The start is the time of a clock without a
- * battery.
- */
-const always: Validity = { from: 0, to: Date.UTC(9999, 11, 31, 23, 59, 59) }
+/** RFC 5280 section 4.1.2.5: it means no expiry. */
+export const noEnd = Date.UTC(9999, 11, 31, 23, 59, 59)
 
-const validFor = (lifetimeMs: number | undefined): Validity =>
-  lifetimeMs === undefined ? always : { from: now() - backdatedMs, to: now() + lifetimeMs }
+const validFor = (lifetimeMs: number | 'always'): Validity =>
+  lifetimeMs === 'always'
+    ? // From the time of a clock without a battery on.
+      { from: 0, to: noEnd }
+    : { from: now() - backdatedMs, to: now() + lifetimeMs }
 
 /** Issues X.509 certificates (RFC 5280) with ECDSA keys on P-256. */
 export class CertificateAuthority {
@@ -69,7 +69,7 @@ export class CertificateAuthority {
 
   /** A new one, without expiry unless `lifetimeMs` is given. */
   static async create(commonName: string, lifetimeMs?: number): Promise<CertificateAuthority> {
-    const validity = validFor(lifetimeMs)
+    const validity = validFor(lifetimeMs ?? 'always')
     const x509 = await loadX509()
     const { publicKey, privateKey } = generateKeyPairSync('ec', curve)
     const flags = x509.KeyUsageFlags

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { ServingCertificate } from '../../src/certificates/serving-certificate.ts'
+import { servingCertificate } from '../../src/certificates/serving-certificate.ts'
 import { storedAuthority } from '../../src/certificates/stored-authority.ts'
 import { StoredPair } from '../../src/certificates/stored-pair.ts'
 import type { StartConfig } from '../../src/config/hub-config.ts'
@@ -25,9 +25,7 @@ export async function shareServingCertificate(config: StartConfig): Promise<void
     const fail = (cause: unknown): never => {
       throw cause
     }
-    const options = { authority, names, stored, onRenewed: () => undefined, onFailure: fail }
-    const certificate = await ServingCertificate.open(options)
-    certificate[Symbol.dispose]()
+    await servingCertificate({ authority, names, stored, onFailure: fail })
   })
   if (made === undefined) return
   mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,5 +1,5 @@
 import type { IssuedCertificate } from '../../certificates/authority.ts'
-import { ServingCertificate } from '../../certificates/serving-certificate.ts'
+import { servingCertificate } from '../../certificates/serving-certificate.ts'
 import { publishAuthorities, storedAuthority } from '../../certificates/stored-authority.ts'
 import { StoredPair } from '../../certificates/stored-pair.ts'
 import {
@@ -41,13 +41,13 @@ export interface DynamicServingOptions {
 const filesMs = 5_000
 
 /**
- * The TLS listener's certificate and authorities for client certificates, which follow their files,
- * rotation and the API servers' authorities.
+ * The TLS listener's certificate and authorities for client certificates, which follow their files
+ * and the API servers' authorities.
  */
 export class DynamicServingCredentials implements Disposable {
   readonly #parts = new DisposableStack()
   readonly #follower: CredentialFollower
-  #own: ServingCertificate | undefined
+  #own: IssuedCertificate | undefined
   #signed: IssuedCertificate | undefined
   #publish: () => void = () => undefined
   #files: Credentials
@@ -96,20 +96,13 @@ export class DynamicServingCredentials implements Disposable {
     const authority = await storedAuthority(folder, onAuthorityMade)
     if (awaitsSigned) this.#publish = () => publishAuthorities(folder, authority, this.#upstreamCa)
     this.#publish()
-    this.#own = this.#parts.use(
-      await ServingCertificate.open({
-        authority,
-        names,
-        stored: new StoredPair(folder, 'nodehub-server'),
-        onRenewed: () => this.#announce(),
-        onFailure,
-      }),
-    )
+    const stored = new StoredPair(folder, 'nodehub-server')
+    this.#own = await servingCertificate({ authority, names, stored, onFailure })
   }
 
   get current(): ServingCredentials {
     const { certificate, ca = this.#upstreamCa } = this.#files
-    const own = this.#own?.pair ?? {
+    const own = this.#own ?? {
       certificate: certificate?.chain ?? '',
       key: certificate?.key.reveal() ?? '',
     }
