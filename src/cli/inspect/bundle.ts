@@ -130,7 +130,7 @@ const versions = (): string =>
   `${versionText()}kernel ${release()}\narchitecture ${arch()}\nhost up for ${Math.round(uptime())} s\nmemory ${totalmem()} bytes, ${freemem()} free\nbundle made at ${new Date(now()).toISOString()}\n`
 
 async function answer(from: Inspected, path: string): Promise<string> {
-  const asking = from.request('GET', path)
+  const asking = from.request(path)
   asking.end()
   const { status, text: content } = await wholeAnswer(asking, withinMs)
   return status === 200 ? content : `${status}\n${content}`

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { request, type ClientRequest, type IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { wholeAnswer } from '../../base/whole-answer.ts'
-import type { ReportOptions } from './inspection.ts'
 
 /** The operations port of a hub, and the credential for inspections. */
 export interface HubAddress {
@@ -16,21 +15,9 @@ export interface HubAddress {
 const patienceMs = 30_000
 
 /** A report of the hub's operations port, as JSON. Rejects with a message for people. */
-export async function hubReport(
-  at: HubAddress,
-  path: string,
-  { body }: ReportOptions = {},
-): Promise<unknown> {
-  const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
-  const asking = request({
-    ...requestOf(at, path),
-    method: sent ? 'POST' : 'GET',
-    headers: {
-      ...authorization(at),
-      ...(sent && { 'Content-Type': 'application/json', 'Content-Length': sent.byteLength }),
-    },
-  })
-  asking.end(sent)
+export async function hubReport(at: HubAddress, path: string): Promise<unknown> {
+  const asking = opsRequest(at, `/inspect/${path}`)
+  asking.end()
   const { status, text } = await wholeAnswer(asking, patienceMs)
   if (status === 200) return JSON.parse(text)
   throw refusal(status, text)
@@ -42,7 +29,7 @@ export async function hubReport(
  */
 export async function* hubItems(at: HubAddress, path: string): AsyncGenerator<readonly object[]> {
   const watched = `${path}${path.includes('?') ? '&' : '?'}watch=true`
-  const asking = request({ ...requestOf(at, watched), headers: authorization(at) })
+  const asking = opsRequest(at, `/inspect/${watched}`)
   asking.end()
   const [answer] = (await once(asking, 'response')) as [IncomingMessage]
   answer.setEncoding('utf8')
@@ -54,11 +41,8 @@ export async function* hubItems(at: HubAddress, path: string): AsyncGenerator<re
 }
 
 /** A request to the operations port, which the caller ends. */
-export const opsRequest = (at: HubAddress, method: 'GET' | 'POST', path: string): ClientRequest =>
-  request({ host: at.host, port: at.port, method, path, agent: false, headers: authorization(at) })
-
-const requestOf = ({ host, port }: HubAddress, path: string) =>
-  ({ host, port, path: `/inspect/${path}`, agent: false }) as const
+export const opsRequest = (at: HubAddress, path: string): ClientRequest =>
+  request({ host: at.host, port: at.port, path, agent: false, headers: authorization(at) })
 
 const authorization = ({ tokenFile }: HubAddress): Record<string, string> =>
   tokenFile === undefined ? {} : { Authorization: `Bearer ${tokenIn(tokenFile)}` }

@@ -182,17 +182,17 @@ function inspected(
     rest,
     isStopped: isOfStopped(values),
     flag,
-    report: async (path, options) => {
+    report: async (path) => {
       if (isOfStopped(values)) return await stopped(values, path)
       try {
-        return await hubReport({ host, port: at, tokenFile }, path, options)
+        return await hubReport({ host, port: at, tokenFile }, path)
       } catch (cause) {
         throw notInspected(cause)
       }
     },
-    request: (method, path) => {
+    request: (path) => {
       if (isOfStopped(values)) throw new Error('the hub is stopped')
-      return opsRequest({ host, port: at, tokenFile }, method, path)
+      return opsRequest({ host, port: at, tokenFile }, path)
     },
     follow: async function* (path) {
       try {

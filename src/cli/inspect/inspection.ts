@@ -8,11 +8,11 @@ export interface Inspected {
    * The report at `/inspect/<path>` of the running hub, as JSON; with --root-dir that of a stopped
    * one, which may have parts of it only. Rejects with a message for people.
    */
-  report(path: string, options?: ReportOptions): Promise<unknown>
+  report(path: string): Promise<unknown>
   /** The items of such a report, the last ones first and then each batch that is added. */
   follow(path: string): AsyncIterable<readonly object[]>
   /** A request to the operations port of the running hub, which the caller ends. */
-  request(method: 'GET' | 'POST', path: string): ClientRequest
+  request(path: string): ClientRequest
   /** The positional arguments after the name of the sub-command, as many as it takes. */
   readonly words: readonly string[]
   /** The arguments after `--`, where the sub-command takes them; absent: there is no `--`. */
@@ -21,11 +21,6 @@ export interface Inspected {
   readonly isStopped: boolean
   /** The values of the flags, those of the sub-command included. */
   flag(name: string): unknown
-}
-
-export interface ReportOptions {
-  /** Sent as the body of a POST, as JSON. */
-  readonly body?: unknown
 }
 
 /** One sub-command of `nodehub inspect`. */

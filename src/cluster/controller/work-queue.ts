@@ -9,10 +9,10 @@ export interface WorkQueueOptions {
    */
   readonly act: (key: string) => Promise<number | undefined>
   readonly onFailure: (key: string, cause: unknown) => void
-  /** The first wait after a failure, doubled up to a minute. Default: half a second. */
-  readonly firstWaitMs?: number
 }
 
+/** After a failure, doubled with each further one. */
+const firstWaitMs = 500
 const longestWaitMs = 60_000
 
 /**
@@ -96,7 +96,6 @@ export class WorkQueue implements AsyncDisposable {
   #waitAfterFailure(key: string): number {
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, failures + 1)
-    const { firstWaitMs = 500 } = this.#options
     return Math.min(firstWaitMs * 2 ** Math.min(failures, 20), longestWaitMs) * jitter(1, 1.5)
   }
 
