@@ -101,7 +101,7 @@ void t.test('online it shows API servers, what is stored, and watches by compone
   t.ok(status.filters.some(({ name }) => name === 'masterservice'))
   t.match(
     status.certificates.find(({ use }) => use === 'serving'),
-    { notAfter: /^20\d\d-/, names: /issued by/ },
+    { notAfter: /^9999-/, names: /issued by/ },
   )
   t.ok(status.log.some(({ message }) => message.startsWith('online')))
 })
