@@ -76,8 +76,14 @@ export class CacheWatcher {
     this.#from = parts.from
   }
 
-  /** To be called when the log has grown, or goes on at a later version. */
+  /** To be called when the log has grown. */
   wake(): void {
+    this.#wake()
+  }
+
+  /** To be called when the log goes on at a later version, which its client gets at once. */
+  skip(): void {
+    this.#positionDue = true
     this.#wake()
   }
 

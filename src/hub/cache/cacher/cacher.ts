@@ -136,11 +136,6 @@ export class Cacher implements AsyncDisposable {
     return this.#parts.connectivity(this.#client.credential)
   }
 
-  /** The kind of its objects, as in a `WatchReply`. */
-  get gvk(): GVK {
-    return this.#gvk
-  }
-
   /** The number of its cache watchers. */
   get watchers(): number {
     return this.#watchers.size
@@ -300,7 +295,7 @@ export class Cacher implements AsyncDisposable {
     const { resourceVersion: version, changedAt } = stored
     if (changedAt === undefined || isNewer(changedAt, log.version)) return this.#end('expired')
     log.skip(version)
-    for (const watcher of this.#watchers) watcher.wake()
+    for (const watcher of this.#watchers) watcher.skip()
   }
 
   /** Begins a log at the stored version. False where nothing is stored. */
@@ -372,16 +367,9 @@ export class Cacher implements AsyncDisposable {
   /** `undefined`: the events after the client's version are not known here. */
   watch(options: CacheWatchOptions): WatchReply | undefined {
     const events = this.events(options)
-    return events && { ...this.#reply(events), snapshot: () => this.snapshot(options) }
-  }
-
-  /** The stored objects that such a watch selects. */
-  snapshot({ selection }: Pick<CacheWatchOptions, 'selection'>): StoredList | undefined {
-    return this.stored(selection.everything ? undefined : selection)
-  }
-
-  #reply(events: AsyncIterable<readonly WatchEvent[]>): WatchReply {
+    if (!events) return undefined
     const { representation } = this.#parts
+    const { selection } = options
     return {
       kind: 'watch',
       from: 'cache',
@@ -391,6 +379,7 @@ export class Cacher implements AsyncDisposable {
       gvk: () => this.#gvk,
       events,
       isShared: true,
+      snapshot: () => this.stored(selection.everything ? undefined : selection),
     }
   }
 

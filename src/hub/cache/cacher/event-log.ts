@@ -30,7 +30,9 @@ export class EventLog {
   /** The number of groups dropped. */
   #dropped = 0
   #bytes = 0
-  /** The log has all events after it: the version before the oldest, or of a list. */
+  /**
+   * The log has all events after it, but for the gap: the version before the oldest, or of a list.
+   */
   #tail: string
   #version: string
   /** The versions between which events are missing, both exclusive, as of the last list. */
@@ -83,15 +85,16 @@ export class EventLog {
 
   /**
    * Goes on at `version`, up to which nothing has changed in the end, as a list has shown. What
-   * came and went meanwhile is not known: a watcher goes on that has observed the log up to here.
+   * came and went meanwhile is not known. Nothing before an earlier such list is read.
    */
   skip(version: string): void {
-    this.shrink(0)
+    const earlier = this.#gap?.[1]
+    if (earlier !== undefined && isNewer(earlier, this.#tail)) this.#tail = earlier
     this.#gap = [this.#version, version]
-    this.#tail = this.#version = version
+    this.#version = version
   }
 
-  /** Whether a watcher at this version may have observed what the log does not know. */
+  /** Whether a client at this version may have observed what the log does not know. */
   skips(version: string): boolean {
     if (!this.#gap) return false
     const [from, to] = this.#gap
@@ -123,6 +126,7 @@ export class EventLog {
   after(version: string): number | undefined {
     if (version === this.#version) return this.end
     if (version !== this.#tail && !isNewer(version, this.#tail)) return undefined
+    if (this.skips(version)) return undefined
     let [low, high] = [0, this.#groups.length]
     while (low < high) {
       const middle = (low + high) >> 1

@@ -70,7 +70,7 @@ function reading(parts: Partial<CacheWatcherParts> = {}) {
     return done === true ? undefined : value.map(told).join()
   }
   const wake = (): void => watcher.wake()
-  return { log, next, wake, leave: () => leaving.abort(), end: () => over.abort(), ends }
+  return { log, watcher, next, wake, leave: () => leaving.abort(), end: () => over.abort(), ends }
 }
 
 const told = (one: WatchEvent): string => {
@@ -104,6 +104,19 @@ void t.test('a watcher at a later version waits for the events after it', async 
   t.equal(await waiting, '26')
   t.equal(await next(), 'bookmark 26', 'and is given a last bookmark near its end')
   t.equal(await next(), undefined)
+})
+
+void t.test('a watcher goes on at a list without changes, one between ends', async (t) => {
+  const [goesOn, between] = [
+    reading({ cursor: 1, from: at(20) }),
+    reading({ cursor: 1, from: at(25) }),
+  ]
+  for (const { log, watcher } of [goesOn, between]) {
+    log.skip('30')
+    watcher.skip()
+  }
+  t.equal(await goesOn.next(), 'bookmark 30')
+  t.equal(await between.next(), 'ERROR 410')
 })
 
 void t.test('no bookmark takes a watcher back behind its version', async (t) => {

@@ -73,18 +73,19 @@ void t.test('a log that begins after bookmarks is read from the last change', as
   )
 })
 
-void t.test('at a list without changes the log goes on, and forgets what was before', async (t) => {
+void t.test('before a list without changes only versions without a gap are read', async (t) => {
   const log = logAt(10)
   log.append([event(11)])
   log.skip('15')
-  t.strictSame(
-    [11, 12, 14, 15].map((version) => log.skips(String(version))),
-    [false, true, true, false],
-  )
   log.append([event(16)])
+  const from = (...versions: number[]) => versions.map((version) => after(log, version)?.join())
+  t.strictSame(from(10, 11, 12, 14, 15, 16), ['11,16', '16', undefined, undefined, '16', ''])
+  log.skip('20')
+  log.append([event(21)])
   t.strictSame(
-    [10, 11, 12, 14, 15, 16].map((version) => after(log, version)?.join()),
-    [undefined, undefined, undefined, undefined, '16', ''],
+    from(11, 14, 15, 16, 17, 20, 21),
+    [undefined, undefined, '16,21', '21', undefined, '21', ''],
+    'nor what was before an earlier one',
   )
 })
 
