@@ -129,14 +129,16 @@ export async function cutPower({ folder: given, ...of }: PowerCuts): Promise<str
 
 /**
  * A disk that fails and loses power before it has recovered may have lost anything. It has
- * recovered when a write that began after the failure is done; the result of an earlier one may be
- * reported only now.
+ * recovered when a write is done that began after the store knew of the failure: the result of an
+ * earlier one may be reported only now, and until then the store goes on.
  */
 class Doubt {
   readonly #begun = new Set<string>()
+  #isNoticed = false
 
   isOver(said: WorkloadLine): boolean {
-    if ('begin' in said) this.#begun.add(said.begin)
+    if ('noticed' in said) this.#isNoticed = true
+    if ('begin' in said && this.#isNoticed) this.#begun.add(said.begin)
     return 'done' in said && this.#begun.has(said.done)
   }
 }
@@ -148,6 +150,7 @@ function hear(expected: ReadonlyMap<string, Expected>, said: WorkloadLine): void
     return
   }
   if ('failed' in said) return expected.get(said.failed)?.failed()
+  if ('noticed' in said) return undefined
   const done = expected.get(said.done)
   done?.done()
   if (said.outlives === 'itself') done?.synced()

@@ -35,6 +35,7 @@ const open = (): Promise<LogStore> =>
     syncWithinMs: Number(syncWithin ?? 1e9),
     report: (kind, failure) => {
       if (kind !== 'write') throw new Error(kind, { cause: failure })
+      say({ noticed: true })
     },
   })
 

@@ -31,6 +31,8 @@ export type WorkloadLine =
   | { readonly begin: string; readonly state: string }
   | { readonly done: string; readonly outlives: Outlives }
   | { readonly failed: string }
+  /** The store knows that the disk refused something. */
+  | { readonly noticed: true }
   /** A sync came by itself: all that was done outlives a power cut. */
   | { readonly synced: true }
 

@@ -79,6 +79,7 @@ export class Segment {
   /** Up to here it is on the disk. */
   synced = 0
   #fd: number | undefined
+  #isOwn = false
   #lost: Error | undefined
 
   /** An existing one is opened at its first read. */
@@ -92,6 +93,7 @@ export class Segment {
     // One that could not be begun may be there.
     fs.rmSync(this.path, { force: true })
     this.#fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    this.#isOwn = true
   }
 
   /** Throws the system's errors, and where there are fewer bytes. */
@@ -124,10 +126,16 @@ export class Segment {
   async sync(): Promise<void> {
     const upTo = this.end
     if (this.#lost) throw this.#lost
+    if (!this.#isOwn) this.#writeAgain()
     await fdatasync(this.#open()).catch((cause: Error) => {
       throw (this.#lost = cause)
     })
     this.synced = Math.max(this.synced, upTo)
+  }
+
+  /** A sync failed. */
+  get isLost(): boolean {
+    return this.#lost !== undefined
   }
 
   /** False: the file was removed or replaced. */
@@ -138,6 +146,16 @@ export class Segment {
   close(): void {
     if (this.#fd !== undefined) fs.closeSync(this.#fd)
     this.#fd = undefined
+  }
+
+  /** What a former process could not sync counts as synced until it is written once more. */
+  #writeAgain(): void {
+    const tail = this.read(this.synced, this.end - this.synced)
+    this.close()
+    this.#fd = fs.openSync(this.path, O_RDWR | O_NOFOLLOW)
+    for (let at = 0; at < tail.byteLength;)
+      at += fs.writeSync(this.#fd, tail, at, tail.byteLength - at, this.synced + at)
+    this.#isOwn = true
   }
 
   #open(): number {

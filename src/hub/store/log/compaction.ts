@@ -43,8 +43,10 @@ export async function compact(
     if (need === 'whenIdle') await pause(restMs, closing)
   }
   let begun = 0
+  let losses = 0
   await path.exclusively(async () => {
     begun = await log.rotate()
+    losses = log.losses
   })
   const old = [...folder.segments.values()].filter(({ id }) => id < begun)
   const victims = new Set(
@@ -71,8 +73,10 @@ export async function compact(
       state.scope(scope.key) === scope ? { record: snapshotOf(scope) } : undefined,
     )
   await path.exclusively(async () => {
+    await log.sync()
+    if (log.losses > losses) throw new Error('the disk failed while the log was written anew')
     log.from = begun
-    log.hasLost = false
+    log.repaired = losses
     await log.rotate()
   })
   for (const each of old) if (each.live === 0) folder.remove(each)

@@ -38,11 +38,10 @@ export class LogWriter {
   readonly work = { bytes: 0, syncs: 0 }
   /** The first segment of which the records count. */
   from: number
-  /**
-   * A sync failed: what came after the last one may be lost, and the log has to be written anew
-   * before anything that builds on it.
-   */
-  hasLost = false
+  /** Syncs that failed: what came after the one before may be lost. */
+  losses = 0
+  /** As many of them as there were when it was begun to write the log anew. */
+  repaired = 0
   readonly #parts: LogWriterParts
   #current: Segment | undefined
   /** The segment before, where not all of it may be on the disk. */
@@ -56,6 +55,11 @@ export class LogWriter {
     this.#parts = parts
     this.from = from
     this.#before = last
+  }
+
+  /** The log has to be written anew before anything that builds on it. */
+  get hasLost(): boolean {
+    return this.losses > this.repaired
   }
 
   /** Resolves to the place of each frame's bodies. Rejects with the system's errors. */
@@ -141,7 +145,7 @@ export class LogWriter {
 
   get #unsynced(): readonly Segment[] {
     return [this.#before, this.#current].filter(
-      (each): each is Segment => each !== undefined && each.synced < each.end,
+      (each): each is Segment => each !== undefined && each.synced < each.end && !each.isLost,
     )
   }
 
@@ -157,7 +161,7 @@ export class LogWriter {
         this.work.syncs += 1
       }
     } catch (cause) {
-      this.hasLost = true
+      this.losses += 1
       this.#giveUp()
       throw cause
     }

@@ -60,7 +60,6 @@ export function recover(folder: LogFolder, state: State): Recovered {
       if (next) head.segment.end = next.record.before
       damaged += replay(head, { folder, state, isLast })
     }
-    if (!isLast) folder.segment(id).synced = folder.segment(id).end
   }
   for (const id of ids) {
     if (id <= last.segment.id) continue
@@ -106,6 +105,7 @@ function replay({ segment, end }: Head, { folder, state, isLast }: Replay): numb
   const synced = isLast
     ? found.reduce((most, { frame }) => Math.max(most, frame?.synced ?? 0), 0)
     : segment.end
+  segment.synced = synced
   let damaged = 0
   for (const { at, frame } of found) {
     const isWhole = frame?.recordIsWhole === true

@@ -47,6 +47,7 @@ export class StagedReplacement implements Replacement {
   readonly #before: Collection | undefined
   readonly #drops: number
   readonly #misses: number
+  readonly #losses: number
   #failure: StoreFailure | undefined
   #stagedBytes = 0
   #over = false
@@ -57,6 +58,7 @@ export class StagedReplacement implements Replacement {
     this.#before = this.#collection
     this.#drops = parts.state.drops
     this.#misses = parts.path.misses
+    this.#losses = parts.path.losses
   }
 
   async add({ objects }: ListBatch): Promise<void> {
@@ -178,6 +180,8 @@ export class StagedReplacement implements Replacement {
     const hasMissed = this.#before && !before && path.misses > this.#misses
     if (hasMissed || state.drops > this.#drops)
       throw new StoreFailure('what was stored of the collection was dropped meanwhile')
+    if (path.losses > this.#losses)
+      throw new StoreFailure('a part of the list was written before the disk failed')
     const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
     if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#grant()
     const confirmedAt = now()

@@ -130,6 +130,11 @@ export class WritePath {
     return this.push({ first: true, bytes: 0, before: act, compose: nothing, applied: nothing })
   }
 
+  /** As of the log. */
+  get losses(): number {
+    return this.#parts.log.losses
+  }
+
   /** Resolves when more may wait. */
   async room(): Promise<void> {
     if (this.#waitingBytes < highWater) return
@@ -139,6 +144,7 @@ export class WritePath {
 
   /** Resolves when all that was written before is on the disk. */
   async sync(): Promise<void> {
+    if (this.#parts.log.hasLost) throw new StoreFailure(refused)
     await this.#parts.log.sync().catch((cause: unknown) => {
       this.failed(cause)
       throw failureOf(refused, cause)
@@ -214,17 +220,16 @@ export class WritePath {
     } catch (cause) {
       return this.#refuse(group, cause)
     }
-    const ready = group.flatMap((waiting) => composed(waiting) ?? [])
     const isTried = this.#making === 'in vain' && !group[0]?.write.first
     // A later write tries again.
     if (isTried) this.#making = 'no'
-    if (ready.length > 0) {
-      if (isTried && !this.#mayGoOn(bytes))
-        this.#refuse(
-          group,
-          new StoreFailure(this.#parts.log.hasLost ? refused : full(this.#parts.maxBytes)),
-        )
-      else await this.#append(ready, bytes).catch((cause: unknown) => this.#refuse(group, cause))
+    if (isTried && !this.#mayGoOn(bytes)) {
+      const why = this.#parts.log.hasLost ? refused : full(this.#parts.maxBytes)
+      this.#refuse(group, new StoreFailure(why))
+    } else {
+      const ready = group.flatMap((waiting) => composed(waiting) ?? [])
+      if (ready.length > 0)
+        await this.#append(ready, bytes).catch((cause: unknown) => this.#refuse(group, cause))
     }
     if (this.#waitingBytes >= highWater) return
     this.#roomier?.resolve()
