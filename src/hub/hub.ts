@@ -20,7 +20,7 @@ import { AnswerLog } from './wiring/answer-log.ts'
 import { Boot } from './wiring/boot.ts'
 import { certificateCheck } from './wiring/credentials.ts'
 import { clientPath, cloudPath } from './wiring/data-path.ts'
-import { ensureInputsOf } from './wiring/ensure-inputs.ts'
+import { ensureInputsOf } from './wiring/hub-address.ts'
 import { filtersOfModules } from './wiring/filter-modules.ts'
 import {
   gaugesOnRead,

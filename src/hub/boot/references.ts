@@ -1,6 +1,5 @@
-import type { Cursor, Path } from '../../api/codec/cursor.ts'
+import { isMirrorPod, type Cursor, type Path } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { isMirrorPod } from '../../api/codec/mirror-pod.ts'
 import { ValueTooLarge } from '../../api/codec/decode-limit.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Json } from '../../api/kube/json.ts'

@@ -1,6 +1,5 @@
-import { cursorOf } from '../../api/codec/cursor.ts'
+import { cursorOf, isMirrorPod } from '../../api/codec/cursor.ts'
 import { applyEdits } from '../../api/codec/edit.ts'
-import { isMirrorPod } from '../../api/codec/mirror-pod.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'

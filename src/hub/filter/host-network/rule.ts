@@ -1,5 +1,4 @@
-import type { Cursor } from '../../../api/codec/cursor.ts'
-import { isMirrorPod } from '../../../api/codec/mirror-pod.ts'
+import { isMirrorPod, type Cursor } from '../../../api/codec/cursor.ts'
 import type { Inputs } from '../inputs.ts'
 import type { Shown } from './shown-pods.ts'
 
