@@ -273,7 +273,7 @@ function left(
  * Removes what is refused of a copy of the holders' own, and their grants to what is kept for all.
  * Returns whether there was anything.
  */
-export function withdrawn(
+function withdrawn(
   scope: Scope,
   { holders, what }: Pick<records.WithdrawRecord, 'holders' | 'what'>,
 ): boolean {
