@@ -313,7 +313,7 @@ export const options = {
   'cache-max-bytes': option({
     type: is.size('16Mi'),
     group: 'Cache',
-    help: 'The size limit of the cache on the disk. Near the limit the hub evicts the entries confirmed longest ago, but none that the node needs to boot.',
+    help: 'The size limit of the cache on the disk. Near the limit the hub evicts the entries confirmed longest ago, and last what the node needs to boot.',
     default: 512 * 2 ** 20,
     defaultShown: '512Mi',
   }),
