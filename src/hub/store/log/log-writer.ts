@@ -131,9 +131,11 @@ export class LogWriter {
 
   async close(): Promise<void> {
     this.#lateSync?.[Symbol.dispose]()
+    // What a former process wrote stays as it is.
+    if (!this.#current) return
     await this.sync().catch(() => undefined)
     // What comes later than the last sync could be torn: now nothing is.
-    if (this.#current) await this.append([encode({ kind: 'bodies' })]).catch(() => undefined)
+    await this.append([encode({ kind: 'bodies' })]).catch(() => undefined)
     this.#lateSync?.[Symbol.dispose]()
   }
 
