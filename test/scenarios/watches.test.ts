@@ -60,7 +60,8 @@ for (const [protocol, tls] of [
     `F10: a client that stops reading its watch holds up no other, and lists again: ${protocol}`,
     async (t) => {
       const cloud = await startCloud(t, { tls, watchQueueBytes: 64 * 1024 ** 2 })
-      const hub = await startOnlineHub(t, { upstreams: [cloud] })
+      const config = { memoryLimitBytes: 512 * 1024 ** 2 }
+      const hub = await startOnlineHub(t, { upstreams: [cloud], config })
       const path = '/api/v1/namespaces/default/configmaps'
       const [kubelet, operator] = [
         hub.as('kubelet'),

@@ -509,22 +509,6 @@ void t.test('a split message is merged before it is edited', async (t) => {
   t.ok(cursor.value(['spec', 'containers', 0, 'name']))
 })
 
-void t.test('in metadata and Tables only metadata is edited', async (t) => {
-  for (const [encoding, name, projection] of [
-    ['json', 'pods-metadata.json', 'metadata'],
-    ['protobuf', 'pods-metadata.pb', 'metadata'],
-    ['json', 'pods-table.json', 'table'],
-  ] as const) {
-    const { objects, head } = cutList(encoding, projection, [fixture(name)])
-    const gvk = objectKind(head.gvk)
-    const [object] = objects
-    if (!object) throw new Error('no object')
-    t.equal(applyEdits(encoding, gvk, object, [set(['spec', 'nodeName'], 'x')]), object)
-    const after = applyEdits(encoding, gvk, object, [set(['metadata', 'labels', 'a'], 'b')])
-    t.equal(cursorOf(encoding, gvk, after).label('a'), 'b', name)
-  }
-})
-
 void t.test('atVersion() replaces the resourceVersion', async (t) => {
   for (const encoding of ['json', 'protobuf'] as const) {
     const after = atVersion(encoding, pod.gvk, pod[encoding], '123456')
