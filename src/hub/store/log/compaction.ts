@@ -49,9 +49,9 @@ export async function compact(
     losses = log.losses
   })
   const old = [...folder.segments.values()].filter(({ id }) => id < begun)
-  const victims = new Set(
-    old.filter(({ live, end }) => live < mostLive[need] * end || end < smallBytes),
-  )
+  // A sync may have failed since this was planned.
+  const most = mostLive[log.hasLost ? 'anew' : need]
+  const victims = new Set(old.filter(({ live, end }) => live < most * end || end < smallBytes))
   for (const group of groupsOf(bodiesIn(state, victims))) {
     let moved: readonly Body[] = []
     const compose = (): Composed | undefined => {

@@ -144,11 +144,12 @@ export class WritePath {
 
   /** Resolves when all that was written before is on the disk. */
   async sync(): Promise<void> {
-    if (this.#parts.log.hasLost) throw new StoreFailure(refused)
     await this.#parts.log.sync().catch((cause: unknown) => {
       this.failed(cause)
       throw failureOf(refused, cause)
     })
+    // A sync that failed meanwhile leaves nothing to a later one.
+    if (this.#parts.log.hasLost) throw new StoreFailure(refused)
   }
 
   /** The disk refuses writes. */
@@ -261,7 +262,11 @@ export class WritePath {
     // Later writes do not wait for it.
     const group = ready.flatMap(({ waiting }) => (waiting.write.durable ? [waiting] : []))
     log.sync().then(
-      () => durable.forEach((resolve) => resolve()),
+      () => {
+        // The sync before this one has failed, and left it nothing.
+        if (group.length > 0 && log.hasLost) this.#refuse(group, new StoreFailure(refused))
+        else durable.forEach((resolve) => resolve())
+      },
       (cause: unknown) => this.#refuse(group, cause),
     )
   }

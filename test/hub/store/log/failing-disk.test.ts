@@ -150,6 +150,39 @@ void t.test('what a failed sync may have lost is written anew', async (t) => {
   t.notOk(faults.includes('damaged'))
 })
 
+void t.test('what was written during a sync that fails is not durable by the next', async (t) => {
+  await using store = await open(rootFolder(t))
+  await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
+  const { sync } = Segment.prototype
+  const isLost = Object.getOwnPropertyDescriptor(Segment.prototype, 'isLost') ?? {}
+  t.teardown(() => {
+    Segment.prototype.sync = sync
+    Object.defineProperty(Segment.prototype, 'isLost', isLost)
+  })
+  const lost = new Set<Segment>()
+  const [begun, failed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  Segment.prototype.sync = async function (this: Segment) {
+    begun.resolve()
+    await failed.promise
+    lost.add(this)
+    throw new Error('EIO')
+  }
+  Object.defineProperty(Segment.prototype, 'isLost', {
+    ...isLost,
+    get(this: Segment) {
+      return lost.has(this)
+    },
+  })
+  const deletions = ['a', 'b'].map(async (name, at) => {
+    if (at > 0) await begun.promise
+    await store.apply(collection(), [changed('DELETED', object(name, 6 + at))])
+  })
+  await begun.promise
+  await store.apply(collection(), [changed('MODIFIED', object('b', 8))])
+  failed.resolve()
+  for (const each of deletions) await t.rejects(each, { code: 'STORE_FAILURE' })
+})
+
 void t.test('an event does not wait for a slow sync', async (t) => {
   await using store = await open(rootFolder(t))
   await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
