@@ -194,11 +194,13 @@ export class Admission {
 
   /**
    * Ends the request that has sent its body for longest, of the lowest level up to this one; false
-   * where there is none.
+   * where all of those together would not make room.
    */
   #endSender(level: PriorityLevel): boolean {
-    const all = [...this.#all].filter(({ arriving }) => arriving)
-    const first = upTo(level)
+    const levels = upTo(level)
+    const all = [...this.#all].filter((one) => one.arriving && levels.includes(one.seat.level))
+    if (!this.seats.fits(level, 1 - all.length)) return false
+    const first = levels
       .map((each) => all.find(({ seat }) => seat.level === each))
       .find((one) => one !== undefined)
     if (first) this.#end(first, 'slow-body', tooSlow, sentInPart)

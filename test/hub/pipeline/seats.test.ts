@@ -7,6 +7,7 @@ import { Admission, type ShedReason } from '../../../src/hub/pipeline/admission.
 import type { PriorityLevel } from '../../../src/hub/pipeline/priority-levels.ts'
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { claimOf, emptyReply, exchangeOf } from '../../kit/exchange.ts'
+import { until } from '../../kit/until.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
 
@@ -107,6 +108,27 @@ void t.test('the oldest slow body makes room for any other request', async (t) =
   t.throws(() => void handle(exchangeOf(pods)), StatusError, 'a body that is whole stays')
   third.over.abort()
   t.equal(await handle(exchangeOf(pods)), emptyReply)
+})
+
+void t.test('no body is given up where that makes no room', async (t) => {
+  const shed: ShedReason[] = []
+  let size = 0
+  const limited = new Admission(
+    () => 8,
+    1 << 20,
+    (reason) => shed.push(reason),
+    () => size,
+  )
+  const handle = limited.admitting(afterBody)
+  for (let i = 0; i < 4; i++) await handle(exchangeOf(pods))
+  const slow = [posting(), posting()]
+  const answers = slow.map(({ exchange }) => handle(exchange))
+  size = (1 << 20) + 1
+  await until('fewer seats', () => limited.seats.limit('node') === 4)
+  t.throws(() => void handle(exchangeOf(pods)), StatusError)
+  t.strictSame(shed, ['memory'])
+  for (const { body } of slow) body.end('x')
+  for (const answer of answers) t.equal(await answer, emptyReply)
 })
 
 void t.test('a body that is not whole within a minute is given up', async (t) => {
