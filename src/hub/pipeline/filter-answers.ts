@@ -46,8 +46,11 @@ export function withFilters(parts: FilterParts) {
     }
     return (exchange) => {
       const { info, representations } = exchange
-      const isOfParts = representations[0] && representations[0].projection !== 'object'
-      if (!info.isResource || isOfParts) return next(exchange)
+      if (!info.isResource) return next(exchange)
+      // Others may be answered in any that the client accepts: kubectl writes JSON after tables.
+      const possible = info.verb === 'watch' ? representations.slice(0, 1) : representations
+      const mayBeWhole = possible.some(({ projection }) => projection === 'object')
+      if (possible.length > 0 && !mayBeWhole) return next(exchange)
       // A list and a watch are remembered, whether filters act or not.
       const isNoted = info.verb === 'list' || info.verb === 'watch'
       const mayAct = isNoted || chainNow(parts.filters, exchange, info) !== undefined
@@ -81,6 +84,7 @@ async function filtered(
   const acts = isUnread && chainNow(parts.filters, exchange, info)?.state.acts === true
   const reply = acts ? await decodeObjects(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
+  if (reply.representation.projection !== 'object') return reply
   const acting = chainNow(parts.filters, exchange, info)
   const objects = { edited: 0, withheld: 0 }
   const chain = acting && counted(acting, objects)

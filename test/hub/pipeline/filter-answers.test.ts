@@ -75,6 +75,20 @@ void t.test('a list that breaks off twice fails with BROKEN_ANSWER', async (t) =
   })
 })
 
+void t.test('whole objects are filtered where the client prefers a table', async (t) => {
+  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+  const asking = exchangeOf('/api/v1/services', {
+    headers: { Accept: `${table},application/json` },
+  })
+  const ask = (representation: ListReply['representation'] | undefined): Promise<Reply> => {
+    if (!representation) throw new Error('it accepts two')
+    return withFilters(filteringOf(filters))(asked({ ...list(false), representation }).next)(asking)
+  }
+  const [parts, whole] = asking.representations
+  t.hasProp((await ask(whole)).explanation ?? {}, 'filtered')
+  t.equal((await ask(parts)).explanation, undefined)
+})
+
 const waiting: FilterDefinition<'pool'> = {
   name: 'waiting',
   rules: [
