@@ -35,7 +35,7 @@ import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.
 import { mostReadingMs, sliceMs as tableSliceMs } from '../../src/base/socket-table.ts'
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
-import { longestStatus } from '../../src/hub/answers/recorded-reviews.ts'
+import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { mostSchemas } from '../../src/hub/boot/on-site-documents.ts'
 import { maxBodyBytes } from '../../src/hub/answers/offline-writes.ts'
 import * as writes from '../../src/hub/answers/node-writes.ts'
@@ -137,7 +137,11 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Rest of a body, after the answer': [time(limits.restMs), time(limits.unprovenMs)],
     'Body of a write offline': [bytes(maxBodyBytes)],
     'Token request whose answer is recorded': [bytes(contentBytes)],
-    'Recorded review': [bytes(longestStatus), bytes(contentBytes)],
+    'Recorded reviews of one caller': [
+      counted(mostRecordedReviews),
+      bytes(longestStatus),
+      bytes(contentBytes),
+    ],
     "Wait until a token's account is known": [
       time(accountMs),
       time(reviewRetryMs),

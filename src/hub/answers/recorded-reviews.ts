@@ -17,6 +17,13 @@ export interface ReviewAnswer {
   readonly confirmedAt: number
 }
 
+/**
+ * The most answers of one caller; beyond them the oldest quarter is forgotten. Anyone may ask about
+ * any number of own rights: each answer takes half a kilobyte of memory as long as it is stored,
+ * which is more than it counts for towards the size of the store.
+ */
+export const mostRecordedReviews = 2_048
+
 /** A longer status is not recorded, and the one before it is forgotten. */
 export const longestStatus = 16 * 1024
 
@@ -72,6 +79,7 @@ export class RecordedReviews {
     if (text.length > longestStatus) return known && this.#store.forget(key)
     if (known && JSON.stringify(known.status) === text && isRecent(known)) return undefined
     if (!known && isRefusedToken(review, status)) return undefined
+    if (!known) this.#makeRoom(key)
     const { namespace, name, gvr } = key
     const kind: GVK = { group: gvr.group, version: gvr.version, kind: 'ReviewStatus' }
     const bytes = Buffer.from(text)
@@ -98,6 +106,15 @@ export class RecordedReviews {
     if (typeof stored !== 'object') return undefined
     const status = parseJson(asBuffer(stored.object.bytes).toString())
     return isObject(status) ? { status, confirmedAt: stored.confirmedAt } : undefined
+  }
+
+  /** A failed removal is repeated with the next new answer. */
+  #makeRoom({ partition, gvr }: Pick<ObjectKey, 'partition' | 'gvr'>): void {
+    const names = this.#store.partitions(gvr, partition.identity).flatMap((each) => each.names)
+    if (names.length < mostRecordedReviews) return
+    const oldest = names.toSorted((a, b) => a.confirmedAt - b.confirmedAt)
+    for (const { namespace, name } of oldest.slice(0, mostRecordedReviews / 4))
+      void this.#store.forget({ partition, gvr, namespace, name }).catch(() => undefined)
   }
 }
 

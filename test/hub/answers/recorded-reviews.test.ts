@@ -2,12 +2,17 @@ import t from 'tap'
 import { join } from 'node:path'
 import { storedKey } from '../../../src/base/stored-key.ts'
 import type { Review } from '../../../src/api/codec/review.ts'
-import { unprovenIdentity } from '../../../src/api/request/identity.ts'
+import { tokenHolder, unprovenIdentity } from '../../../src/api/request/identity.ts'
 import type { Exchange } from '../../../src/http/exchange/exchange.ts'
-import { longestStatus, RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
+import {
+  longestStatus,
+  mostRecordedReviews,
+  RecordedReviews,
+} from '../../../src/hub/answers/recorded-reviews.ts'
 import { openStore } from '../../../src/hub/store/log/open.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
+import { until } from '../../kit/until.ts'
 
 const url = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
 
@@ -83,6 +88,25 @@ void t.test('a repeated answer is not written again', async (t) => {
   await caller.put(review('a'))
   t.equal(caller.put(review('a')), undefined)
   t.ok(caller.put(review('a'), false))
+})
+
+void t.test('of many answers of one caller the oldest make room', async (t) => {
+  const reviews = await recorded(t)
+  const caller = callerOf(reviews)
+  const other = callerOf(reviews, {
+    ...exchangeOf(url, { method: 'POST' }),
+    identity: tokenHolder('other'),
+  })
+  await other.put(review('user 0'))
+  const users = Array.from({ length: mostRecordedReviews }, (_, at) => `user ${at}`)
+  await Promise.all(users.map(async (user) => caller.put(review(user))))
+  const known = (): number => users.filter((user) => caller.last(review(user))).length
+  t.equal(known(), mostRecordedReviews)
+  await caller.put(review('one more'))
+  await until('room', () => known() < mostRecordedReviews)
+  t.equal(caller.last(review('one more')), true)
+  t.ok(known() >= mostRecordedReviews / 2, `${known()} are left`)
+  t.equal(other.last(review('user 0')), true, 'not those of others')
 })
 
 void t.test('a long status is not recorded', async (t) => {
