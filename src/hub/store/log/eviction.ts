@@ -1,3 +1,4 @@
+import { now } from '../../../base/clock.ts'
 import { everyone, hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
 import { documentResource } from '../document.ts'
 import { tokenResource } from '../token-name.ts'
@@ -20,6 +21,12 @@ const podResources = new Set([
   'resource.k8s.io/resourceclaims',
   `/${tokenResource.resource}`,
 ])
+
+/**
+ * A kubelet renews the tokens of its pods each day at least: one that it has not renewed is of a
+ * pod that is gone. Each pod leaves some behind, under names of its own.
+ */
+const staleTokenMs = 7 * 24 * 3_600_000
 
 /** The resources that a kubelet needs to run its pods again after a boot without a link. */
 const bootResources = new Set([
@@ -132,12 +139,13 @@ function* candidatesIn(state: State): Iterable<Candidate> {
  * Whether the node boots with it, or the hub itself reads it; `gone`: perhaps it did. Tables are
  * for people.
  */
-function useOf({ part: [key], readers, name }: Candidate): 'needed' | 'gone' | undefined {
+function useOf({ part: [key], readers, name, at }: Candidate): 'needed' | 'gone' | undefined {
   if (readers.has(hubIdentity)) return 'needed'
   const [, representation, group, , resource] = key
   if (!readers.has(nodeIdentity) || representation.includes(';table')) return undefined
   if (resource === documentResource.resource)
     return name !== undefined && isDiscovery(name) ? 'needed' : undefined
+  if (resource === tokenResource.resource && now() - at > staleTokenMs) return undefined
   const of = `${group}/${resource}`
   if (!bootResources.has(of)) return undefined
   return podResources.has(of) && name !== undefined ? 'gone' : 'needed'

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import * as resources from '../../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../../src/api/kube/gvk.ts'
 import { hubIdentity, nodeIdentity, tokenHolder } from '../../../../src/api/request/identity.ts'
@@ -151,6 +152,23 @@ void t.test('what pods refer to goes last, what was confirmed longest ago first'
   t.strictSame(kept(), names.slice(-kept().length))
   t.strictSame(left(store), ['pods'])
   t.strictSame(faults, [])
+})
+
+void t.test('tokens of pods that are long gone go before what others have listed', async (t) => {
+  await using store = await open(rootFolder(t), { maxBytes })
+  const token = (name: string) => keyOf(name, { gvr: tokenResource })
+  const names = numbered('token', 60)
+  const long = { bytes: Buffer.alloc(40_000) }
+  mock.timers.enable({ apis: ['Date'], now: Date.now() - 8 * 24 * 3_600_000 })
+  for (const name of names) await store.put(token(name), pod, object(name, 1, long))
+  mock.timers.reset()
+  await replace(store, of.token, head(500), pods(20, 1, 2_000))
+  await store.put(token('present'), pod, object('present', 1, long))
+  await grow(store, 0.4 * maxBytes)
+  await until('a token to go', () => names.some((name) => !got(store, token(name))))
+  await store.put(keyOf('own'), pod, object('own', 501))
+  t.strictSame(left(store), ['token'])
+  t.ok(got(store, token('present')))
 })
 
 void t.test('an evicted collection is never seen in part, nor is a list built on it', async (t) => {
