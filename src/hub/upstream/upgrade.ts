@@ -180,7 +180,9 @@ async function connect(
     const began = elapsed()
     try {
       const socket = await connections.connect(exchange.credential, upstream.origin)
-      return { socket, upstream }
+      if (!upstream.isGone) return { socket, upstream }
+      // Nothing would end it later.
+      socket.destroy()
     } catch (error) {
       failure = error
       upstream.failed(began)

@@ -4,7 +4,9 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { turn } from '../../../src/base/clock.ts'
 import { Secret } from '../../../src/base/secret.ts'
+import type { Connections } from '../../../src/http/client/connections.ts'
 import { upgrader } from '../../../src/hub/upstream/upgrade.ts'
+import { exchangeOf } from '../../kit/exchange.ts'
 import { aborted } from '../../kit/listener.ts'
 import { fillSocket } from '../../kit/wire/fill.ts'
 import { rawUpstream, refusingOrigin, type RawUpstream } from '../../kit/wire/upstream.ts'
@@ -274,6 +276,28 @@ void t.test(
     await Promise.all([client.ended, wire.ended])
   },
 )
+
+void t.test('no tunnel begins to an upstream that was removed while it connected', async (t) => {
+  const upstream = await rawUpstream(t)
+  const { cloud } = await relay(t, [upstream.origin])
+  const [removed] = cloud.upstreams
+  const made: Socket[] = []
+  const connections = {
+    connect: async () => {
+      const socket = connect(Number(new URL(upstream.origin).port), '127.0.0.1')
+      made.push(socket)
+      await once(socket, 'connect')
+      removed?.close()
+      return socket
+    },
+  } as unknown as Connections
+  const asked = upgrader(cloud, connections)(exchangeOf('/api/v1/namespaces/a/pods/p/exec'))
+  await t.rejects(asked, { code: 'UNREACHABLE' })
+  t.strictSame(
+    made.map(({ destroyed }) => destroyed),
+    [true],
+  )
+})
 
 void t.test('an exchange that ends ends its tunnel at both ends, and begins none', async (t) => {
   const upstream = await rawUpstream(t)
