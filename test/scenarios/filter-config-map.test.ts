@@ -5,6 +5,8 @@ import { allServices, configMaps, service, services, type CloudServer } from '..
 import { startOnlineHub, goOffline, startCloud, type TestHub } from '../kit/hub.ts'
 import { reachable, reachableHost } from '../kit/reachable.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
+import { StagedReplacement } from '../../src/hub/store/log/replacement.ts'
+import { StoreFailure } from '../../src/hub/store/store.ts'
 
 const name = 'yurt-hub-cfg'
 const inForce = `ConfigMap kube-system/${name} is in force`
@@ -158,6 +160,18 @@ void t.test('a ConfigMap that may not be read is reported, and requested again',
   await hub.logged(inForce)
   t.equal(await place(hub.as('agent')), led)
   t.notMatch(await hub.readyz(), /\[ \]configmap/i)
+})
+
+void t.test('the ConfigMap is followed where the store takes no list of it', async (t) => {
+  const { commit } = StagedReplacement.prototype
+  t.teardown(() => void (StagedReplacement.prototype.commit = commit))
+  StagedReplacement.prototype.commit = () => Promise.reject(new StoreFailure('no room'))
+  const cloud = await cloudWithServices(t)
+  const hub = await started(t, cloud)
+  await cloud.sandbox.untilWatches(1, ({ path }) => path.includes('configmaps'))
+  cloud.sandbox.create(configMaps, configMap({ masterservice: 'agent' }))
+  await hub.logged(inForce)
+  t.notMatch(await hub.readyz(), /cannot be read/)
 })
 
 void t.test('nothing else is read of that namespace', async (t) => {

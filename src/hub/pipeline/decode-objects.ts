@@ -14,6 +14,7 @@ import type {
   BodyReply,
   BytesReply,
   Exchange,
+  Handler,
   ListReply,
   ObjectReply,
   WatchReply,
@@ -114,6 +115,17 @@ function listIn(
   const list = { gvk, head: bytes, batches, end: () => Promise.resolve(end) }
   return { ...reply, kind: 'list', representation, list }
 }
+
+/** Its watches, decoded where they come as bytes. */
+export const withDecodedWatches =
+  (next: Handler<Exchange>, onUnpacked?: OnUnpacked): Handler<Exchange> =>
+  async (exchange) => {
+    const { info, representations } = exchange
+    const [representation] = representations
+    const reply = await next(exchange)
+    const isBytes = info.isResource && info.verb === 'watch' && reply.kind === 'bytes'
+    return isBytes && representation ? decodeWatch(reply, representation, onUnpacked) : reply
+  }
 
 /**
  * Decodes the events of a watch, of whole objects or metadata; returns any other answer unchanged.

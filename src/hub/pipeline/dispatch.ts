@@ -13,7 +13,7 @@ import {
 } from '../../http/exchange/exchange.ts'
 import { StatusError } from '../../api/kube/status.ts'
 import { noLongerKnown } from './deadline.ts'
-import { decodeWatch } from './decode-objects.ts'
+import { withDecodedWatches } from './decode-objects.ts'
 import { answerLocally, refuseUnproven, type OfflineParts } from '../answers/offline.ts'
 import type { ObjectStore } from '../store/store.ts'
 import type { Cloud } from '../upstream/cloud.ts'
@@ -103,12 +103,7 @@ export const upstreamHandlers = (
   onUnpacked: OnUnpacked,
 ): UpstreamHandlers => ({
   recorded: async (exchange) => forwardWithRetry(exchange, parts),
-  decoded: async (exchange) => {
-    const reply = await parts.forward(exchange, parts)
-    const [representation] = exchange.representations
-    const isRead = reply.kind === 'bytes' && representation
-    return isRead ? decodeWatch(reply, representation, onUnpacked) : reply
-  },
+  decoded: withDecodedWatches((exchange) => parts.forward(exchange, parts), onUnpacked),
 })
 
 /** Whether the request would be refused, and is none that could end the refusal. */

@@ -19,6 +19,7 @@ import { NodeWrites } from '../answers/node-writes.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
 import { pipeline } from '../pipeline/pipeline.ts'
+import { withDecodedWatches } from '../pipeline/decode-objects.ts'
 import type { EnsureInputs } from '../pipeline/resumed-watch.ts'
 import {
   dispatcher,
@@ -152,7 +153,8 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     onDiverted: () => metrics.cacheFallbacks.add(),
   }
   return {
-    own: dispatcher(alone),
+    // Informers of the hub read events, also those that no cacher has.
+    own: withDecodedWatches(dispatcher(alone), onUnpacked),
     dispatch: { ...alone, ...callersUpstream },
     authentication,
     cachers,
