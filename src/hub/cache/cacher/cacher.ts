@@ -228,12 +228,12 @@ export class Cacher implements AsyncDisposable {
     const stored = this.#listerWatcher
     const listerWatcher: ListerWatcher = {
       list: async (ending) => {
-        const before = this.#log?.version
-        await stored.list('0', ending)
+        const listed = await stored.list('0', ending)
         // The store does not take the list, and the API server has forgotten what follows the log:
-        // the next list may be taken, unless the store keeps a list that is as old as the log.
+        // the next list may be taken, unless the store keeps one that is older. Of an API server
+        // that lags behind the one that has forgotten it the list is as old as the log itself.
         if (this.version === undefined) this.#end('over')
-        else if (this.version === before)
+        else if (isNewer(listed, this.version))
           throw new RequestRefused(0, 'the collection stays at its old version')
         else this.#listed()
       },

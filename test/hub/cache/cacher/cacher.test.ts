@@ -253,7 +253,7 @@ for (const left of [undefined, '10']) {
         if (url.includes('watch=true'))
           return watchReply(representation, 'Service', once([{ type: 'ERROR', status }]))
         version = left
-        return listReply(representation, emptyAt10.list(key)!)
+        return listReply(representation, { ...emptyAt10.list(key)!, resourceVersion: '20' })
       }
       await using cacher = cacherOf(store, recorded)
       const { signal } = new AbortController()
@@ -263,6 +263,27 @@ for (const left of [undefined, '10']) {
     },
   )
 }
+
+void t.test('a watch stays where its version is forgotten, and another lists that', async (t) => {
+  let version = '10'
+  const status = expired('too old resource version: 10 (20)')
+  let watches = 0
+  const recorded = async ({ url, signal }: Exchange): Promise<Reply> => {
+    if (!url.includes('watch=true')) return listReply(representation, emptyAt10.list(key)!)
+    watches += 1
+    if (watches === 1)
+      return watchReply(representation, 'Service', once([{ type: 'ERROR', status }]))
+    if (watches > 2) return untilOver(signal)
+    version = '11'
+    return watchReply(representation, 'Service', once([added('11')]))
+  }
+  await using cacher = cacherOf(emptyAt(() => version), recorded)
+  const leaving = new AbortController()
+  const events = cacher.events({ ...watch, lastsMs: 600_000, signal: leaving.signal })
+  t.match(await inTime('an event', events!.next()), { value: [added('11')] })
+  leaving.abort()
+  await events?.return(undefined)
+})
 
 void t.test('a watch that begins while the upstream watch closes ends', async (t) => {
   const [idle, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<never>()]
