@@ -2,6 +2,7 @@ import t from 'tap'
 import { at, objectOf } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
 import { startOnlineHub, startCloud, type TestHub } from '../kit/hub.ts'
+import { definePools, nodePool, poolResource } from '../kit/node-pools.ts'
 import { FilterFolder, moduleOf } from '../kit/own-filter.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 
@@ -31,6 +32,21 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.strictSame((await other.list(allServices)).names, ['default/a', 'default/b'])
   })
 }
+
+void t.test('a module acts where the API server has not the preferred encoding', async (t) => {
+  const folder = new FilterFolder(t)
+  const own = withholding('a').replace("group: ''", "group: 'apps.openyurt.io'")
+  const cloud = await startCloud(t)
+  definePools(cloud, 'v1beta2')
+  for (const name of ['a', 'b']) cloud.sandbox.create(poolResource('v1beta2'), nodePool(name, []))
+  const file = folder.write('own.mjs', own.replace("'services'", "'nodepools'"))
+  const hub = await startOnlineHub(t, { upstreams: [cloud], flags: [`--filter-module=${file}`] })
+  const accept = 'application/vnd.kubernetes.protobuf;stream=watch,application/json'
+  const watch = await hub
+    .as('kube-proxy', { accept })
+    .watch('/apis/apps.openyurt.io/v1beta2/nodepools')
+  t.match(await watch.next(), { object: { metadata: { name: 'b' } } })
+})
 
 void t.test('a bad new version is refused and reported, and the last good one stays', async (t) => {
   const folder = new FilterFolder(t)

@@ -121,27 +121,28 @@ export const withDecodedWatches =
   (next: Handler<Exchange>, onUnpacked?: OnUnpacked): Handler<Exchange> =>
   async (exchange) => {
     const { info, representations } = exchange
-    const [representation] = representations
     const reply = await next(exchange)
     const isBytes = info.isResource && info.verb === 'watch' && reply.kind === 'bytes'
-    return isBytes && representation ? decodeWatch(reply, representation, onUnpacked) : reply
+    return isBytes ? decodeWatch(reply, representations, onUnpacked) : reply
   }
 
 /**
- * Decodes the events of a watch, of whole objects or metadata; returns any other answer unchanged.
- * Its events lack the previous states, and its collection has no snapshot. Where the upstream
- * stream breaks, the watch ends cleanly, and clients watch again from their last version.
+ * Decodes the events of a watch, of whole objects or metadata, in the first representation that is
+ * `accepted` in the encoding of the answer; returns any other answer unchanged. Its events lack the
+ * previous states, and its collection has no snapshot. Where the upstream stream breaks, the watch
+ * ends cleanly, and clients watch again from their last version.
  */
 export function decodeWatch(
   reply: BytesReply,
-  representation: Representation,
+  accepted: readonly Representation[],
   onUnpacked: OnUnpacked = () => undefined,
 ): WatchReply | BytesReply {
   const { status, headers, from, explanation } = reply
   const isReadable = headers.get('content-encoding') === undefined || isGzip(headers)
-  const isOfForm = encodingOf(headers.get('content-type')) === representation.encoding
-  const isRead = status === 200 && isReadable && isOfForm && representation.projection !== 'table'
-  if (!isRead) return reply
+  const encoding = encodingOf(headers.get('content-type'))
+  const representation = accepted.find((each) => each.encoding === encoding)
+  const isRead = status === 200 && isReadable && representation?.projection !== 'table'
+  if (!representation || !isRead) return reply
   const replayable = new ReplayableBody(reply, onUnpacked)
   replayable.stopKeeping()
   const cutter = watchDecoder(representation.encoding, representation.projection)

@@ -66,7 +66,7 @@ export async function resumedWatch(
   const unread = await next({ ...exchange, signal: ending.signal })
   const onChange = (act: () => void): Disposable => filters.onChange(act)
   if (unread.kind === 'bytes' && !chain) return endedByFilters(unread, onChange, chainNow)
-  const reply = unread.kind === 'bytes' ? decodeWatch(unread, representation) : unread
+  const reply = unread.kind === 'bytes' ? decodeWatch(unread, exchange.representations) : unread
   if (reply.kind !== 'watch') return reply
   const watch = new FilteredWatch({
     reply,

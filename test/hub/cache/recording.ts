@@ -113,7 +113,7 @@ export async function recordingIn(directory: string) {
       comparesEvents = false,
     ): Promise<AsyncIterable<readonly WatchEvent[]>> => {
       const decoded = async (): Promise<Reply> =>
-        decodeWatch({ ...replyOf([]), source }, representation)
+        decodeWatch({ ...replyOf([]), source }, [representation])
       const { identity } = plain
       return storedListerWatcher({
         key,

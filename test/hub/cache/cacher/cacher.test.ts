@@ -277,7 +277,10 @@ void t.test('a watch stays where its version is forgotten, and another lists tha
     version = '11'
     return watchReply(representation, 'Service', once([added('11')]))
   }
-  await using cacher = cacherOf(emptyAt(() => version), recorded)
+  await using cacher = cacherOf(
+    emptyAt(() => version),
+    recorded,
+  )
   const leaving = new AbortController()
   const events = cacher.events({ ...watch, lastsMs: 600_000, signal: leaving.signal })
   t.match(await inTime('an event', events!.next()), { value: [added('11')] })
