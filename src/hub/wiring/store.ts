@@ -36,7 +36,6 @@ export const storeOf = async (
   let due: Disposable | undefined
   const announce = (): void => {
     due = undefined
-    wrote()
     committed.announce()
   }
   // The store makes it, too, and knows no flags.
@@ -67,6 +66,8 @@ export const storeOf = async (
     isShared: (gvr) => isAlikeForAll(gvr) || includes(live().poolScopeResources, gvr),
     onRecovered: wrote,
     onCommitted: () => {
+      // At once: a sync that fails comes soon after what was written for it.
+      wrote()
       due ??= after(announceMs, announce)
     },
   })
