@@ -10,6 +10,7 @@ import type {
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
+import { withDecodedWatches } from './decode-objects.ts'
 
 /** Whether an object shows that another hub has filtered it. */
 type IsPropagated = (gvk: GVK, encoding: Encoding, object: ApiObject) => boolean
@@ -31,7 +32,7 @@ export const withPropagationDetection =
   (exchange) => {
     const isPropagated = detect(exchange)
     return isPropagated
-      ? next(exchange).then((reply) => stopAtPropagated(reply, isPropagated))
+      ? withDecodedWatches(next)(exchange).then((reply) => stopAtPropagated(reply, isPropagated))
       : next(exchange)
   }
 
