@@ -163,7 +163,7 @@ void t.test('a ConfigMap that may not be read is reported, and requested again',
 })
 
 void t.test('the ConfigMap is followed where the store takes no list of it', async (t) => {
-  const { commit } = StagedReplacement.prototype
+  const commit = Reflect.get(StagedReplacement.prototype, 'commit') as StagedReplacement['commit']
   t.teardown(() => void (StagedReplacement.prototype.commit = commit))
   StagedReplacement.prototype.commit = () => Promise.reject(new StoreFailure('no room'))
   const cloud = await cloudWithServices(t)

@@ -153,7 +153,7 @@ void t.test('what a failed sync may have lost is written anew', async (t) => {
 void t.test('what was written during a sync that fails is not durable by the next', async (t) => {
   await using store = await open(rootFolder(t))
   await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
-  const { sync } = Segment.prototype
+  const sync = Reflect.get(Segment.prototype, 'sync') as Segment['sync']
   const isLost = Object.getOwnPropertyDescriptor(Segment.prototype, 'isLost') ?? {}
   t.teardown(() => {
     Segment.prototype.sync = sync
