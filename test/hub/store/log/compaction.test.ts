@@ -26,6 +26,8 @@ import { rootFolder } from '../../../kit/root-folder.ts'
 import { until } from '../../../kit/until.ts'
 import { api, faults, open, pods, secrets } from './opened.ts'
 
+t.beforeEach(() => faults.splice(0))
+
 const maxBytes = 4 << 20
 const bytesIn = (directory: string): number =>
   logFilesIn(join(directory, 'cache')).reduce((sum, file) => sum + statSync(file).size, 0)

@@ -24,6 +24,8 @@ import { rootFolder } from '../../../kit/root-folder.ts'
 import { until } from '../../../kit/until.ts'
 import { faults, open, pods } from './opened.ts'
 
+t.beforeEach(() => faults.splice(0))
+
 const maxBytes = 4 << 20
 const gvr = (group: string, resource: string) => ({ group, version: 'v1', resource })
 const ofToken = (hash: string): Partition => ({ identity: tokenHolder(hash), representation: json })

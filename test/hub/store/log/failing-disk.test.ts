@@ -20,6 +20,8 @@ import { refusingDisk } from '../../../kit/log-on-disk.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
 import { faults, open, pods } from './opened.ts'
 
+t.beforeEach(() => faults.splice(0))
+
 const skip = noDisk()
 const other = collection({ labelSelector: 'app=x' })
 

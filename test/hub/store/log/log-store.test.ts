@@ -31,6 +31,8 @@ import { logFilesIn, recordsIn } from '../../../kit/log-on-disk.ts'
 import { faults, open, pods, secrets, turn } from './opened.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
 
+t.beforeEach(() => faults.splice(0))
+
 void t.test('keeps the contract', async (t) => objectStoreContract(t, open))
 
 void t.test('files are closed to others, whatever the umask, also behind a link', async (t) => {

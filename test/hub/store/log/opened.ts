@@ -1,6 +1,5 @@
 import { documentAt } from '../../../../src/hub/store/document.ts'
 import { join } from 'node:path'
-import t from 'tap'
 import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import { storedKey } from '../../../../src/base/stored-key.ts'
 import type { ApiObject } from '../../../../src/api/kube/object.ts'
@@ -8,9 +7,8 @@ import type { LogStore } from '../../../../src/hub/store/log/log-store.ts'
 import { openStore, type StoreOptions } from '../../../../src/hub/store/log/open.ts'
 import { collection, object } from '../../../contracts/object-store.ts'
 
-/** What stores have reported in the present test. */
+/** What stores have reported; a test file that reads it empties it before each of its tests. */
 export const faults: string[] = []
-t.beforeEach(() => faults.splice(0))
 
 export const secrets = collection({ gvr: { group: '', version: 'v1', resource: 'secrets' } })
 export const api = documentAt(nodeIdentity, '/api', '')

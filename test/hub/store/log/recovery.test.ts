@@ -20,6 +20,8 @@ import { rootFolder } from '../../../kit/root-folder.ts'
 import { until } from '../../../kit/until.ts'
 import { api, faults, open, secrets } from './opened.ts'
 
+t.beforeEach(() => faults.splice(0))
+
 const selected = collection({ labelSelector: 'app=x' })
 const keys = [collection(), selected, secrets]
 
