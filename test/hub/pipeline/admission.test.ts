@@ -16,6 +16,23 @@ import { claimOf, exchangeOf } from '../../kit/exchange.ts'
 const pods = '/api/v1/pods'
 const limit = 2_000
 
+interface Budget {
+  /** For the process, half of it for requests. */
+  readonly bytes?: number
+  /** Of the process. */
+  readonly size?: number
+  readonly onShed?: (reason: ShedReason, level: PriorityLevel) => void
+}
+
+/** One with seats for all. */
+const admission = ({ bytes = limit, size = 0, onShed = () => undefined }: Budget = {}): Admission =>
+  new Admission(
+    () => 1_000,
+    bytes,
+    onShed,
+    () => size,
+  )
+
 let id = 0
 
 interface Asking {
@@ -91,12 +108,7 @@ const nowhere: Sink = {
 
 void t.test('short requests are shed before memory goes, and watches are not', async (t) => {
   const shed: ShedReason[] = []
-  const budget = new Admission(
-    () => 1_000,
-    limit,
-    (reason) => shed.push(reason),
-    () => 0,
-  )
+  const budget = admission({ onShed: (reason) => shed.push(reason) })
   const first = new Through(budget, pods)
   await first.comes(limit / 2)
   t.equal(await new Through(budget, pods).answer, 429)
@@ -113,12 +125,7 @@ void t.test('short requests are shed before memory goes, and watches are not', a
 })
 
 void t.test('where answers in memory grow too large, the largest is ended', async (t) => {
-  const budget = new Admission(
-    () => 1_000,
-    limit,
-    () => undefined,
-    () => 0,
-  )
+  const budget = admission()
   const [small, large] = [new Through(budget, pods), new Through(budget, pods)]
   await small.comes(300)
   await large.comes(701)
@@ -130,12 +137,7 @@ void t.test('where answers in memory grow too large, the largest is ended', asyn
 void t.test(
   'while the process is too large only a few short requests are served at a time',
   async (t) => {
-    const budget = new Admission(
-      () => 1_000,
-      limit,
-      () => undefined,
-      () => limit + 1,
-    )
+    const budget = admission({ size: limit + 1 })
     const served = Array.from({ length: 4 }, () => new Through(budget, pods))
     for (const each of served) t.equal(await each.answer, 200)
     t.equal(await new Through(budget, pods).answer, 429)
@@ -146,12 +148,7 @@ void t.test(
 )
 
 void t.test('a body counts by its Content-Length, up to an API server’s limit', async (t) => {
-  const budget = new Admission(
-    () => 1_000,
-    64 * 1024 * 1024,
-    () => undefined,
-    () => 0,
-  )
+  const budget = admission({ bytes: 64 * 1024 * 1024 })
   const megabyte = 1024 * 1024
   const body = new PassThrough()
   for (const [length, held] of [
@@ -178,12 +175,7 @@ void t.test(
   'each level has its share, and what the lower ones take is not the higher’s',
   async (t) => {
     const shed: [ShedReason, PriorityLevel][] = []
-    const budget = new Admission(
-      () => 1_000,
-      limit,
-      (...args) => shed.push(args),
-      () => 0,
-    )
+    const budget = admission({ onShed: (...args) => shed.push(args) })
     const ofUnproven = new Through(budget, pods, unproven)
     await ofUnproven.comes(100)
     t.equal(await new Through(budget, pods, unproven).answer, 429)
@@ -207,12 +199,7 @@ void t.test(
 )
 
 void t.test('a body for which there is no room ends no other request', async (t) => {
-  const budget = new Admission(
-    () => 1_000,
-    4 * 1024 * 1024,
-    () => undefined,
-    () => 0,
-  )
+  const budget = admission({ bytes: 4 * 1024 * 1024 })
   const large = new Through(budget, pods)
   await large.comes(1024 * 1024)
   const body = new PassThrough()
@@ -224,12 +211,7 @@ void t.test('a body for which there is no room ends no other request', async (t)
 })
 
 void t.test('a write that was sent is ended last, and its client may not repeat it', async (t) => {
-  const budget = new Admission(
-    () => 1_000,
-    limit,
-    () => undefined,
-    () => 0,
-  )
+  const budget = admission()
   const { promise: never } = Promise.withResolvers<void>()
   const write = new Through(budget, '/api/v1/namespaces/default/pods', { method: 'POST' })
   const [small, large] = [new Through(budget, pods), new Through(budget, pods)]
@@ -254,12 +236,7 @@ void t.test('a write that was sent is ended last, and its client may not repeat 
 void t.test(
   'where the process is too large, node and workload have seats of their own',
   async (t) => {
-    const budget = new Admission(
-      () => 1_000,
-      limit,
-      () => undefined,
-      () => limit + 1,
-    )
+    const budget = admission({ size: limit + 1 })
     const codes = async (count: number, asking: Asking): Promise<number[]> => {
       const all: number[] = []
       for (let i = 0; i < count; i++) all.push(await new Through(budget, pods, asking).answer)
