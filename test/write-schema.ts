@@ -1,5 +1,5 @@
 /**
- * `node test/write-schema.ts` writes src/api/codec/schema/messages.ts from kubernetes.proto and
+ * `node test/write-schema.ts` writes src/api/codec/schema/messages.json from kubernetes.proto and
  * go-types.txt beside it. `node test/write-schema.ts VERSION API APIMACHINERY` brings those two up
  * to date first, from folders that hold k8s.io/api and k8s.io/apimachinery of that version.
  */

@@ -1,7 +1,7 @@
 const withLists = (scope: string, ...kinds: readonly string[]): readonly string[] =>
   kinds.flatMap((kind) => [`${scope}.${kind}`, `${scope}.${kind}List`])
 
-/** The messages of the supported kinds, as `messages.ts` names them, by `apiVersion`. */
+/** The messages of the supported kinds, as `messages.json` names them, by `apiVersion`. */
 export const kinds: Readonly<Record<string, readonly string[]>> = {
   v1: [
     ...withLists('core.v1', 'Pod', 'Node', 'Service', 'Endpoints', 'ConfigMap', 'Secret', 'Event'),

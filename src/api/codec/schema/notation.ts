@@ -50,7 +50,7 @@ export interface MessageSchema {
 const field = /^(?:(\.\.\.)?(\w+)(!)? )?(\*|\[\]|map\[string\])?([\w.]+) (\d+)$/
 
 /**
- * A message as `messages.ts` has it, its fields written like `containers! []Container 2`:
+ * A message as `messages.json` has it, its fields written like `containers! []Container 2`:
  *
  * - `!` after the name: `shown`; `...` before it: `inline`, and the name occurs in no JSON.
  * - `[]` before the type: `repeated`; `map[string]`: `map`; `*`: a pointer. All else is `always`.

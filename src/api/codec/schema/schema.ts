@@ -1,9 +1,12 @@
 import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
 import { deleteOptions, kinds } from './kinds.ts'
-import { messages } from './messages.ts'
+import written from './messages.json' with { type: 'json' }
 import { readMessage, type MessageSchema } from './notation.ts'
 
 export type { Field, FieldType, MessageSchema } from './notation.ts'
+
+/** Made of kubernetes.proto and go-types.txt by `node test/write-schema.ts`. */
+const messages: Readonly<Record<string, Readonly<Record<string, string>>>> = written
 
 const read = new Map<string, MessageSchema>()
 
@@ -13,7 +16,7 @@ function messageNamed(fullName: string): MessageSchema {
   if (known) return known
   const [scope, name] = splitName(fullName)
   const text = messages[scope]?.[name]
-  if (text === undefined) throw new Error(`messages.ts lacks ${fullName}`)
+  if (text === undefined) throw new Error(`messages.json lacks ${fullName}`)
   const schema = readMessage(name, text, (type) =>
     messageNamed(type.includes('.') ? type : `${scope}.${type}`),
   )

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { files, messagesSource } from './messages.ts'
 
-void t.test("messages.ts matches Kubernetes' generated.proto and Go types", async (t) => {
+void t.test("messages.json matches Kubernetes' generated.proto and Go types", async (t) => {
   t.equal(
     readFileSync(files.messages, 'utf8'),
     messagesSource(),

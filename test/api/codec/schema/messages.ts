@@ -1,40 +1,32 @@
-/** Makes src/api/codec/schema/messages.ts of Kubernetes' own messages and Go types. */
+/** Makes src/api/codec/schema/messages.json of Kubernetes' own messages and Go types. */
 import { readFileSync } from 'node:fs'
 import { deleteOptions, kinds } from '../../../../src/api/codec/schema/kinds.ts'
 import { readGoTypes, usual, type GoTypes } from './go-types.ts'
-import { inLines } from './lines.ts'
 import { isMessage, isStruct, readProto, splitName, type Proto, type ProtoField } from './proto.ts'
-
-const head = `// Made of kubernetes.proto and go-types.txt by \`node test/write-schema.ts\`. \`readMessage\` reads it.
-
-export const messages: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-`
 
 export const files = {
   proto: 'src/api/codec/schema/kubernetes.proto',
   goTypes: 'src/api/codec/schema/go-types.txt',
-  messages: 'src/api/codec/schema/messages.ts',
+  messages: 'src/api/codec/schema/messages.json',
 }
 
 /** The messages that are needed for themselves. */
 export const neededNames: readonly string[] = [...Object.values(kinds).flat(), deleteOptions]
 
-/** The messages that are needed, and all that they hold, as messages.ts has them. */
+/** The messages that are needed, and all that they hold, by package, as messages.json has them. */
 export function messagesSource(): string {
   const proto = readProto(readFileSync(files.proto, 'utf8'))
   const goTypes = readGoTypes(readFileSync(files.goTypes, 'utf8'), proto)
   const needed = neededMessages(proto, goTypes)
   const names = [...proto.keys()].filter((name) => needed.has(name)).map(splitName)
   const packages = [...Map.groupBy(names, ({ scope }) => scope)].map(([scope, members]) => {
-    const entries = members.map(({ name }) =>
-      entry(
-        name,
-        (needed.get(`${scope}.${name}`) ?? []).map((field) => field.replace(`${scope}.`, '')),
-      ),
-    )
-    return `  '${scope}': {\n${entries.join('')}  },\n`
+    const entries = members.map(({ name }) => {
+      const fields = needed.get(`${scope}.${name}`) ?? []
+      return [name, fields.map((field) => field.replace(`${scope}.`, '')).join(', ')]
+    })
+    return [scope, Object.fromEntries(entries) as unknown]
   })
-  return `${head}${packages.join('')}}\n`
+  return `${JSON.stringify(Object.fromEntries(packages), undefined, 2)}\n`
 }
 
 /**
@@ -77,11 +69,4 @@ function notation(message: string, field: ProtoField, goTypes: GoTypes): string 
     (label === 'optional' && isStruct(type) && holder !== '*' && omission === '')
   const held = { repeated: '[]', map: 'map[string]', optional: holder === '*' ? '*' : '' }[label]
   return `${holder === '...' ? holder : ''}${name}${isShown ? '!' : ''} ${held}${type} ${number}`
-}
-
-function entry(name: string, fields: readonly string[]): string {
-  const short = `    ${name}: '${fields.join(', ')}',`
-  if (short.length <= 100) return `${short}\n`
-  const [first = '', ...others] = `${fields.join(',\n')}\`,`.split('\n')
-  return `${inLines([`    ${name}: \`${first}`, ...others], '      ')}\n`
 }
