@@ -38,7 +38,7 @@ const ofCluster = { notRun: 'needs a cluster: documented-commands.test.ts runs i
 const ways: readonly (readonly [RegExp, Way])[] = [
   [/^manifests /, 'as it is'],
   [/^lint /, 'as it is'],
-  [/^check-config /, { notRun: "reads the kubelet's certificate; parsed in documents.test.ts" }],
+  [/^check-config /, { notRun: "reads the kubelet's certificate: cli.test.ts runs it" }],
   [/^join .*--restart/, { notRun: 'restarts the kubelet of the node' }],
   [/^join .*\.\.\.$/, { notRun: 'is a part of a command' }],
   [/^join .*--join-token/, { notRun: 'obtains a certificate: kubelet-bootstrap.test.ts runs it' }],
