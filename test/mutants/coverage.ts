@@ -30,9 +30,6 @@ export const hashesOf = (root: string, files: readonly string[]): Hashes =>
 
 const hash = (data: string | Buffer): string => createHash('sha1').update(data).digest('base64')
 
-/** Changes when anything changes that the test loads. */
-export const keyOf = ({ loaded }: TestCoverage): string => hash(JSON.stringify(loaded))
-
 /** No test of the fast tier comes near it, beside other work. */
 const limitMs = 600_000
 

@@ -2,9 +2,8 @@
  * `npm run mutants -- [--folder src/x]... [--count N|all] [--seed N] [--mutant ID]... [--test
  * GLOB]... [--coverage] [--jobs N] [--budget SECONDS]`: puts small faults into the sources, one at
  * a time, and runs the tests of the fast tier that execute the place; one of them must fail. Of all
- * faults that there are in the folders it takes N at random. What is known is kept in
- * .cache/mutants/, so a run that was ended goes on where it was, and after a change only those
- * tests run again that load what has changed.
+ * faults that there are in the folders it takes N at random. What tests execute is kept in
+ * .cache/mutants/: after a change only those are measured again that load what has changed.
  */
 import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -12,7 +11,6 @@ import { join, matchesGlob } from 'node:path'
 import { parseArgs } from 'node:util'
 import { Random } from '../fuzz/random.ts'
 import { Coverage, hashesOf, type TestCoverage } from './coverage.ts'
-import { equivalentBecause } from './equivalents.ts'
 import { either, ran, type Executed } from './executed.ts'
 import { branchesOf, mutantsOf, type Mutant } from './places.ts'
 import { core, sourcesIn } from './sources.ts'
@@ -140,19 +138,15 @@ function sayTried({ mutant, fate, by, covering, ran: count, output = '' }: Tried
 
 function sayScore(tried: readonly Tried[]): void {
   const fates = ['killed', 'timed out', 'survived', 'not reached'] as const
-  const equivalent = tried.filter(({ mutant }) => equivalentBecause(mutant) !== undefined)
   const row = (name: string, ofIt: readonly Tried[]): (string | number)[] => {
-    const same = ofIt.filter((each) => equivalent.includes(each))
-    const counts = fates.map(
-      (fate) => ofIt.filter((each) => each.fate === fate && !same.includes(each)).length,
-    )
+    const counts = fates.map((fate) => ofIt.filter((each) => each.fate === fate).length)
     const found = (counts[0] ?? 0) + (counts[1] ?? 0)
-    return [name, ofIt.length, ...counts, same.length, share(found, ofIt.length - same.length)]
+    return [name, ofIt.length, ...counts, share(found, ofIt.length)]
   }
   const folders = Map.groupBy(tried, ({ mutant }) => folderOf(mutant.path))
   const rows = [...folders].toSorted(([a], [b]) => a.localeCompare(b))
   const sum = row('all', tried)
-  const head = ['folder', 'mutants', ...fates, 'equivalent', 'found']
+  const head = ['folder', 'mutants', ...fates, 'found']
   say(`\n${table([head, ...rows.map(([name, ofIt]) => row(name, ofIt)), sum])}`)
   const cut = tried.filter((each) => each.fate === 'survived' && each.ran < each.covering)
   if (cut.length > 0)
@@ -176,11 +170,10 @@ async function main(): Promise<number> {
   // Before the tests are measured, which takes long: a name may be wrong.
   const chosen = values.coverage ? [] : chosenOf(first)
   const tests = await covered(files, workspaces, values.test)
-  const named = values.mutant !== undefined
-  if (!named) sayBranches(tests, first)
+  if (values.mutant === undefined) sayBranches(tests, first)
   if (values.coverage) return 0
 
-  const trials = new Trials(cache, tests, Number(values.budget) * 1000, named)
+  const trials = new Trials(tests, Number(values.budget) * 1000)
   const tried = await each(chosen, workspaces, async (mutant, workspace) => {
     const result = await trials.try(mutant, workspace)
     sayTried(result)
@@ -188,11 +181,7 @@ async function main(): Promise<number> {
     return result
   })
   sayScore(tried)
-  return tried.every(({ fate, mutant }) =>
-    fate === 'survived' || fate === 'not reached' ? equivalentBecause(mutant) !== undefined : true,
-  )
-    ? 0
-    : 1
+  return tried.some(({ fate }) => fate === 'survived' || fate === 'not reached') ? 1 : 0
 }
 
 process.exitCode = await main()

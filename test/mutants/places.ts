@@ -9,17 +9,14 @@ export interface Mutant {
   /** Path, line, column and kind: the same as long as what is above stays the same. */
   readonly id: string
   readonly path: string
-  readonly kind: Kind
   readonly start: number
-  /** The line of the source, without its indentation. */
-  readonly on: string
   readonly was: string
   readonly becomes: string
   /** What has to run for the fault to show. */
   readonly reachedAt: number
 }
 
-export type Kind =
+type Kind =
   | 'negated'
   | 'boundary'
   | 'equality'
@@ -116,7 +113,7 @@ export function mutantsOf(path: string, source: string): Mutant[] {
     const { line, column } = lines.at(at)
     const was = source.slice(start, end)
     const id = `${path}:${line}:${column}:${kind}`
-    found.push({ id, path, kind, start, on: lines.text(at), was, becomes, reachedAt })
+    found.push({ id, path, start, was, becomes, reachedAt })
   }
 
   const visit = (node: Node, parent: Node): void => {
@@ -242,11 +239,9 @@ export function branchesOf(path: string, source: string): number[] {
 }
 
 class Lines {
-  readonly #source: string
   readonly #starts: number[] = [0]
 
   constructor(source: string) {
-    this.#source = source
     for (const { index } of source.matchAll(/\n/g)) this.#starts.push(index + 1)
   }
 
@@ -254,10 +249,5 @@ class Lines {
   at(offset: number): { line: number; column: number } {
     const line = this.#starts.findLastIndex((start) => start <= offset)
     return { line: line + 1, column: offset - (this.#starts[line] ?? 0) + 1 }
-  }
-  /** The line of an offset, trimmed. */
-  text(offset: number): string {
-    const line = this.#starts.findLastIndex((start) => start <= offset)
-    return this.#source.slice(this.#starts[line], this.#starts[line + 1]).trim()
   }
 }
