@@ -5,7 +5,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import type { SourceFile } from './floors.ts'
 
-export interface Bars {
+interface Bars {
   readonly pages: number
   readonly words: number
   readonly readmeWords: number
@@ -40,7 +40,7 @@ const longCellsOf = (text: string): string[] =>
 const isReadme = ({ path }: SourceFile): boolean => path === 'README.md'
 
 /** A sentence for each bar that README.md, and the other files as pages, exceed. */
-export function exceededBars(files: readonly SourceFile[], most: Bars): string[] {
+function exceededBars(files: readonly SourceFile[], most: Bars): string[] {
   const readme = files.find(isReadme)?.source ?? ''
   const pages = files.filter((file) => !isReadme(file))
   const text = pages.map(({ source }) => source).join('\n')

@@ -87,7 +87,7 @@ export interface SourceFile {
  * A sentence for each thing in `files` that breaks the floors, is named for nothing, is commented
  * too wide or says a word that this project avoids; none if all is well.
  */
-export function brokenFloors(files: readonly SourceFile[]): string[] {
+function brokenFloors(files: readonly SourceFile[]): string[] {
   return [...files.flatMap(brokenIn), ...circles(files)]
 }
 
@@ -225,7 +225,7 @@ function complaintAbout(from: string, target: string): string | undefined {
 }
 
 /** All sources of the repository, and the pages. */
-export const repository = (): SourceFile[] =>
+const repository = (): SourceFile[] =>
   globSync([
     'src/**/*.ts',
     'filters/**/*.ts',

@@ -4,7 +4,7 @@ import type { PeerName } from '../peers/peer.ts'
 type Line = readonly [words: string, row: string, figure: string]
 
 /** What an operator asks first, in the order in which it is shown: a row and a figure of it. */
-export const summary: readonly Line[] = [
+const summary: readonly Line[] = [
   ['GET passed on: CPU, s per 1,000', 'get-passed', 'cpu'],
   ['GET passed on: p50, ms', 'get-passed', 'p50'],
   ['GET recorded: CPU, s per 1,000', 'get-recorded', 'cpu'],
