@@ -1,7 +1,7 @@
 import { joined, lengthOf } from '../../base/bytes.ts'
 import { turn } from '../../base/clock.ts'
 import { isProgrammingError } from '../../base/expected-fault.ts'
-import { UnusableAnswer, type ByteSource } from './exchange.ts'
+import { UnusableAnswer, type ByteSource, type UpstreamReply } from './exchange.ts'
 
 /** A body ended early: its sender, the connection, or the end of the request broke it off. */
 export class BrokenStream extends Error {
@@ -129,6 +129,16 @@ export async function wholeText(source: ByteSource, mostBytes: number): Promise<
   }
   return joined(received).toString()
 }
+
+/** The body of an upstream's answer, whether it has arrived or not. */
+export const bodyOf = (reply: UpstreamReply): ByteSource =>
+  reply.kind === 'bytes'
+    ? reply.source
+    : (sink) => {
+        sink.write(reply.body)
+        sink.end()
+        return () => undefined
+      }
 
 /**
  * The reverse of `Chunks`: a source that pulls from `chunks`, no faster than its sink accepts.

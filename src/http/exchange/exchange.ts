@@ -8,6 +8,7 @@ import type { Component } from '../../api/request/component.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import { unprovenIdentity, type Identity } from '../../api/request/identity.ts'
 import type { RequestInfo } from '../../api/request/request-info.ts'
+import type { Traffic } from '../../metrics/metrics.ts'
 import type { Span } from '../../tracing/span.ts'
 import type { Explanation } from './explanation.ts'
 import type { HeaderList } from './headers.ts'
@@ -147,6 +148,8 @@ export interface Exchange extends Incoming {
    * read then, and the hub sends this instead.
    */
   readonly content?: Buffer
+  /** Where its traffic is counted; absent for the hub's own. */
+  readonly traffic?: Traffic
   /** Called when an upstream may have received the first bytes of the request. */
   readonly onSent?: () => void
   /** Called with the bytes of each part of an upstream's answer that arrives; 0: its head. */
@@ -176,19 +179,25 @@ export type ByteSource = (sink: Sink) => () => void
 
 export type Reply = BytesReply | BodyReply | ObjectReply | ListReply | WatchReply | UpgradeReply
 
-/** Bytes that pass unread. */
-export interface BytesReply extends ReplyHead {
-  readonly kind: 'bytes'
-  readonly source: ByteSource
+interface UndecodedReply extends ReplyHead {
   /** The API server is starting: it may refuse what it allows once it is ready. */
   readonly isStarting?: true
 }
 
-/** A whole body that filters do not apply to: a Status, a document. */
-export interface BodyReply extends ReplyHead {
+/** Bytes that pass unread. */
+export interface BytesReply extends UndecodedReply {
+  readonly kind: 'bytes'
+  readonly source: ByteSource
+}
+
+/** A whole body: a Status, a document, an answer that was held until all of it had arrived. */
+export interface BodyReply extends UndecodedReply {
   readonly kind: 'body'
   readonly body: Uint8Array
 }
+
+/** The answer of an upstream, as it came. */
+export type UpstreamReply = BytesReply | BodyReply
 
 /** One object: the answer to a get or a write. */
 export interface ObjectReply extends ReplyHead {

@@ -59,7 +59,7 @@ export class HeaderList {
   }
 }
 
-const hopByHop = new Set([
+const hopByHop: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -76,21 +76,42 @@ const hopByHop = new Set([
  * names. Authorization always stays: without it, the API server's answer to an anonymous caller
  * would be taken for its answer to a token.
  */
-export const endToEnd = (headers: HeaderList): HeaderList => headers.without(hopByHopIn(headers))
+export function endToEnd(headers: HeaderList): HeaderList {
+  const named = namedByConnection(headers)
+  const { raw } = headers
+  let kept: string[] | undefined
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? ''
+    if (isHopByHop(name, named)) kept ??= raw.slice(0, i)
+    else kept?.push(name, raw[i + 1] ?? '')
+  }
+  return kept ? new HeaderList(kept) : headers
+}
 
-/** Whether a field of `headers` is hop-by-hop; by its lower-case name (see `endToEnd`). */
-export function hopByHopIn(headers: HeaderList): (name: string) => boolean {
-  if (!headers.has('connection')) return isHopByHop
+/** The fields that Connection names, in lower case. */
+export function namedByConnection(headers: HeaderList): ReadonlySet<string> {
+  if (!headers.has('connection')) return none
   const named = new Set(
     headers
       .all('connection')
       .flatMap((value) => value.split(',').map((name) => name.trim().toLowerCase())),
   )
   named.delete('authorization')
-  return (name) => hopByHop.has(name) || named.has(name)
+  return named
 }
 
-const isHopByHop = (name: string): boolean => hopByHop.has(name)
+const none: ReadonlySet<string> = new Set()
+
+/** By the length of its name most fields are none of those. */
+const hopByHopLengths = [...hopByHop].reduce((mask, { length }) => mask | (1 << length), 0)
+
+/** Whether a field is hop-by-hop, with those that Connection names (see `endToEnd`). */
+export function isHopByHop(name: string, named: ReadonlySet<string>): boolean {
+  const mayBe = name.length < 32 && (hopByHopLengths & (1 << name.length)) !== 0
+  if (!mayBe && named.size === 0) return false
+  const lower = name.toLowerCase()
+  return (mayBe && hopByHop.has(lower)) || named.has(lower)
+}
 
 /**
  * Whether an API server sent these fields: each of its answers has an Audit-Id (apiserver

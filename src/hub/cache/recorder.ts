@@ -1,4 +1,4 @@
-import { joined } from '../../base/bytes.ts'
+import { asBuffer, joined } from '../../base/bytes.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
@@ -7,10 +7,10 @@ import { acceptsGzip } from '../../http/exchange/headers.ts'
 import { isGzip, withLength } from '../../http/exchange/unpacked.ts'
 import type {
   BodyReply,
-  BytesReply,
   Exchange,
   ObjectReply,
   Reply,
+  UpstreamReply,
 } from '../../http/exchange/exchange.ts'
 import { encodingOf, type Encoding, type Projection } from '../../api/kube/media-type.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
@@ -117,7 +117,7 @@ export class Recorder {
   }
 
   /** Records an answer by its plan. Throws a `BrokenAnswer`. */
-  async record(what: RecordingPlan, exchange: Exchange, reply: BytesReply): Promise<Reply> {
+  async record(what: RecordingPlan, exchange: Exchange, reply: UpstreamReply): Promise<Reply> {
     if (reply.headers.get('content-encoding') !== undefined && !isGzip(reply.headers)) return reply
     if (reply.status === 404 && what.kind === 'object' && exchange.method === 'GET') {
       return this.#absence(exchange, what.info, reply)
@@ -144,7 +144,7 @@ export class Recorder {
   async #object(
     exchange: Exchange,
     { info }: ObjectsPlan,
-    reply: BytesReply,
+    reply: UpstreamReply,
     encoding: Encoding,
   ): Promise<Reply> {
     const whole = await this.#whole(exchange, reply)
@@ -171,7 +171,7 @@ export class Recorder {
   async #event(
     exchange: Exchange,
     { gvr }: ResourceRequest,
-    reply: BytesReply,
+    reply: UpstreamReply,
     encoding: Encoding,
   ): Promise<Reply> {
     const whole = await this.#whole(exchange, reply)
@@ -187,7 +187,7 @@ export class Recorder {
   }
 
   /** Removes a deleted object in every representation. The answer itself is not stored. */
-  async #absence(exchange: Exchange, info: ResourceRequest, reply: BytesReply): Promise<Reply> {
+  async #absence(exchange: Exchange, info: ResourceRequest, reply: UpstreamReply): Promise<Reply> {
     const encoding = encodingOf(reply.headers.get('content-type'))
     if (encoding === undefined) return reply
     const whole = await this.#whole(exchange, reply)
@@ -206,7 +206,7 @@ export class Recorder {
     return asItCame
   }
 
-  async #document(exchange: Exchange, reply: BytesReply): Promise<Reply> {
+  async #document(exchange: Exchange, reply: UpstreamReply): Promise<Reply> {
     const whole = await this.#whole(exchange, reply)
     if ('rest' in whole) return whole.rest
     const contentType = reply.headers.get('content-type') ?? ''
@@ -220,7 +220,7 @@ export class Recorder {
   async #answeredByBody(
     exchange: Exchange,
     what: Extract<Recordable, { readonly content: Buffer }>,
-    reply: BytesReply,
+    reply: UpstreamReply,
   ): Promise<Reply> {
     const encoding = encodingOf(reply.headers.get('content-type'))
     if (reply.status !== 201 || encoding === undefined) return reply
@@ -273,8 +273,10 @@ export class Recorder {
    */
   async #whole(
     exchange: Exchange,
-    reply: BytesReply,
-  ): Promise<{ body: Buffer; asItCame: BodyReply } | { rest: BytesReply }> {
+    reply: UpstreamReply,
+  ): Promise<{ body: Buffer; asItCame: BodyReply } | { rest: UpstreamReply }> {
+    if (reply.kind === 'body' && !isGzip(reply.headers))
+      return { body: asBuffer(reply.body), asItCame: reply }
     if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
     const replayable = new ReplayableBody(reply, this.hooks.onUnpacked)
     const body = await replayable.whole(wholeBodyBytes).catch(brokenAnswer)
@@ -302,7 +304,7 @@ export class Recorder {
   async #list(
     exchange: Exchange,
     { info, stored }: ObjectsPlan,
-    reply: BytesReply,
+    reply: UpstreamReply,
     encoding: Encoding,
   ): Promise<Reply> {
     const replayable = new ReplayableBody(reply, this.hooks.onUnpacked)

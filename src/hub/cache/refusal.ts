@@ -13,7 +13,7 @@ const passing = new Set([408, 421, 425, 429])
 export function refusalOf(reply: Reply): Error {
   const status = reply.kind === 'upgrade' ? 0 : reply.status
   if (status === 410) return new ResourceExpired()
-  if (reply.kind === 'bytes' && reply.isStarting)
+  if ((reply.kind === 'bytes' || reply.kind === 'body') && reply.isStarting)
     return new UnusableAnswer(`answered ${status} by an API server that is starting`)
   if (status === 200 || (status >= 400 && status < 500 && !passing.has(status)))
     return new RequestRefused(status)

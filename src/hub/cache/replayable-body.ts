@@ -1,6 +1,6 @@
 import { joined, lengthOf } from '../../base/bytes.ts'
-import { asBrokenStream, Chunks, sourceOf } from '../../http/exchange/chunks.ts'
-import type { BytesReply } from '../../http/exchange/exchange.ts'
+import { asBrokenStream, bodyOf, Chunks, sourceOf } from '../../http/exchange/chunks.ts'
+import type { BytesReply, UpstreamReply } from '../../http/exchange/exchange.ts'
 import { isGzip, unpacked, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 
 /**
@@ -18,16 +18,16 @@ export class ReplayableBody {
   /** The decompressed body. Throws a `BrokenStream` where it breaks off. */
   readonly chunks: AsyncGenerator<readonly Uint8Array[]>
   readonly isCompressed: boolean
-  readonly #reply: BytesReply
+  readonly #reply: UpstreamReply
   readonly #source: Chunks
   readonly #raw: AsyncGenerator<readonly Uint8Array[]>
   #seen: (readonly Uint8Array[])[] = []
   #keeps = true
   #replayed = false
 
-  constructor(reply: BytesReply, onUnpacked: OnUnpacked) {
+  constructor(reply: UpstreamReply, onUnpacked: OnUnpacked) {
     this.#reply = reply
-    this.#source = new Chunks(reply.source)
+    this.#source = new Chunks(bodyOf(reply))
     this.#raw = this.#source[Symbol.asyncIterator]()
     this.isCompressed = isGzip(reply.headers)
     this.chunks = this.isCompressed ? unpacked(this.#noting(), onUnpacked) : this.#noting()
@@ -99,7 +99,11 @@ export class ReplayableBody {
   replay(): BytesReply {
     this.#replayed = true
     void this.chunks.return(undefined)
-    return { ...this.#reply, source: sourceOf(replayed(this.keptBytes(), this.#raw)) }
+    return {
+      ...this.#reply,
+      kind: 'bytes',
+      source: sourceOf(replayed(this.keptBytes(), this.#raw)),
+    }
   }
 
   /**

@@ -2,10 +2,10 @@ import { elapsed, sleep, within } from '../../base/clock.ts'
 import { answerDeadline } from '../../http/exchange/answer-deadline.ts'
 import {
   UnusableAnswer,
-  type BytesReply,
   type Claim,
   type Exchange,
   type Handler,
+  type UpstreamReply,
   type User,
 } from '../../http/exchange/exchange.ts'
 import { HeaderList, isFromApiServer } from '../../http/exchange/headers.ts'
@@ -13,7 +13,7 @@ import type { ClusterKeys, PublishedKeys } from '../identity/cluster-keys.ts'
 import type { Forward, ForwardOptions } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
 import { isRelayed, parseRequestInfo } from '../../api/request/request-info.ts'
-import { wholeText } from '../../http/exchange/chunks.ts'
+import { bodyOf, wholeText } from '../../http/exchange/chunks.ts'
 import { ownRequest } from '../../http/exchange/own-request.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import type { Cloud } from '../upstream/cloud.ts'
@@ -65,7 +65,7 @@ export function withAuthenticationOutcome(
     exchange: Exchange,
     claim: Claim,
     options: ForwardOptions,
-  ): Promise<BytesReply> => {
+  ): Promise<UpstreamReply> => {
     const reply = await forward(exchange, options)
     const { method, info } = exchange
     // A pod or a kubelet may have answered, or an API server that knows no account yet.
@@ -139,7 +139,7 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
     signal: deadline.signal,
   }
   const reply = await forward(request, { onOutcome: () => undefined })
-  const text = await wholeText(reply.source, mostBytes)
+  const text = await wholeText(bodyOf(reply), mostBytes)
   if (reply.status !== 200) throw new UnusableAnswer(`${path} was answered ${reply.status}`)
   // A gateway that authenticates people may publish its own keys at the same path.
   if (!isFromApiServer(reply.headers))
@@ -219,7 +219,7 @@ async function holderOf(
     for (const version of versions) {
       const request = review(exchange, version, signal)
       const reply = await forward(request, { onOutcome })
-      const text = await wholeText(reply.source, mostReviewBytes)
+      const text = await wholeText(bodyOf(reply), mostReviewBytes)
       if (reply.status === 201 && isFromApiServer(reply.headers)) return userIn(text)
       if (reply.status !== 404) break
     }

@@ -17,6 +17,7 @@ import type {
   Handler,
   ListReply,
   ObjectReply,
+  UpstreamReply,
   WatchReply,
 } from '../../http/exchange/exchange.ts'
 import { isGzip, withLength, type OnUnpacked } from '../../http/exchange/unpacked.ts'
@@ -58,9 +59,9 @@ export const mayContainObjects = ({ verb, subresource }: ResourceRequest): boole
  * none. Throws a `BrokenAnswer`.
  */
 export async function decodeObjects(
-  reply: BytesReply,
+  reply: UpstreamReply,
   exchange: Exchange,
-): Promise<ObjectReply | ListReply | BodyReply | BytesReply> {
+): Promise<ObjectReply | ListReply | UpstreamReply> {
   const { headers, status } = reply
   const isPlain = headers.get('content-encoding') === undefined
   const encoding = encodingOf(headers.get('content-type'))

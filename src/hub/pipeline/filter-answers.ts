@@ -80,7 +80,7 @@ async function filtered(
   exchange: Exchange,
   info: ResourceRequest,
 ): Promise<Reply> {
-  const isUnread = unread.kind === 'bytes' && mayContainObjects(info)
+  const isUnread = (unread.kind === 'bytes' || unread.kind === 'body') && mayContainObjects(info)
   const acts = isUnread && chainNow(parts.filters, exchange, info)?.state.acts === true
   const reply = acts ? await decodeObjects(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply

@@ -8,7 +8,7 @@ import {
   namedBySelector,
   type ResourceRequest,
 } from '../../api/request/request-info.ts'
-import { isProven, type BytesReply, type Exchange } from '../../http/exchange/exchange.ts'
+import { isProven, type Exchange, type UpstreamReply } from '../../http/exchange/exchange.ts'
 import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
 import { reviewResource } from '../answers/recorded-reviews.ts'
 import type { ObjectStore, Withdrawal } from '../store/store.ts'
@@ -60,7 +60,7 @@ export class WithdrawnRights {
 
   async #refused(
     exchange: Exchange,
-    { headers, isStarting }: Pick<BytesReply, 'headers' | 'isStarting'>,
+    { headers, isStarting }: Pick<UpstreamReply, 'headers' | 'isStarting'>,
   ): Promise<void> {
     // An answer of a pod, or to another user, is no decision about this one.
     if (exchange.credential !== 'caller' || !isProven(exchange)) return

@@ -2,13 +2,13 @@ import type { Dispatcher } from 'undici'
 import { onAbort } from '../../base/abort.ts'
 import { elapsed } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
-import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
+import type { Exchange, UpstreamReply } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import { NotConnected, StreamRefused } from '../../http/client/wire-error.ts'
 import { isLongRunning, isObjectRead, isRelayed, isWatch } from '../../api/request/request-info.ts'
 import type { Traffic } from '../../metrics/metrics.ts'
 import { attemptBody } from './attempt-body.ts'
-import { rawStrings, UpstreamBody } from './upstream-body.ts'
+import { rawStrings, UpstreamBody, type BodyReader } from './upstream-body.ts'
 import { UpstreamGone, type UnderWay, type Upstream, type Waiting } from './upstream.ts'
 
 /** An upstream gave no answer. `sent` is false where it provably never received the request. */
@@ -43,15 +43,9 @@ export interface Outgoing {
    */
   readonly repeatable: boolean
   /** Whether it is of no use to wait longer for the answer. It does not reject. */
-  readonly isInVain: () => Promise<boolean>
+  isInVain(): Promise<boolean>
   /** Where the bytes of the answer are counted. */
   readonly traffic: Pick<Traffic, 'receivedBytes'>
-}
-
-/** The head of an upstream's answer, and its body to come. */
-export interface UpstreamReply extends BytesReply {
-  /** The body, where all of it has arrived and no sink is attached: as a rule in a held answer. */
-  readonly whole: () => Buffer | undefined
 }
 
 /** The limit of a held answer. */
@@ -133,7 +127,7 @@ const hasUnknownFraming = (headers: HeaderList): boolean =>
  * - sent or held -> answered: the answer has been passed on
  * - any but answered -> failed: rejected with `NoAnswer`
  */
-class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting {
+class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyReader {
   readonly #outgoing: Outgoing
   readonly #upstream: Upstream
   readonly #resolve: (reply: UpstreamReply) => void
@@ -142,10 +136,11 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting {
   /** By the clock of `elapsed`: when the upstream is probed, and when what is held is passed on. */
   #doubtAt: number
   #heldUntil = Infinity
-  readonly #body = new UpstreamBody(() => this.#over())
+  readonly #body = new UpstreamBody(this)
   #state: 'connecting' | 'sent' | 'held' | 'answered' | 'failed' = 'connecting'
   #controller: Dispatcher.DispatchController | undefined
-  #reply: UpstreamReply | undefined
+  #status = 0
+  #headers = new HeaderList()
   /** The hub ends the request. */
   #isStopped = false
 
@@ -188,15 +183,8 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting {
     if (status < 200) return
     const headers = new HeaderList(rawStrings(controller.rawHeaders))
     if (hasUnknownFraming(headers)) return controller.abort(new UnknownFraming())
-    this.#reply = {
-      kind: 'bytes',
-      from: 'cloud',
-      explanation: { upstream: this.#upstream.origin },
-      status,
-      headers: endToEnd(headers),
-      source: (sink) => this.#body.attach(sink, controller),
-      whole: () => this.#body.whole,
-    }
+    this.#status = status
+    this.#headers = endToEnd(headers)
     const { repeatable, exchange } = this.#outgoing
     // The Status that refuses a watch is short as well.
     const isHeld = repeatable && (status >= 400 || !isLongRunning(exchange.info))
@@ -219,8 +207,9 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting {
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
-    this.#body.end(rawStrings(controller.rawTrailers))
-    if (this.#state === 'held') this.#answer()
+    const trailers = rawStrings(controller.rawTrailers)
+    this.#body.end(trailers)
+    if (this.#state === 'held') this.#answer(trailers.length === 0 ? this.#body.whole : undefined)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
@@ -234,11 +223,25 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting {
     this.#fail(this.#state !== 'connecting' && isProcessed, error)
   }
 
-  #answer(): void {
-    if (this.#state === 'failed' || this.#reply === undefined) return
+  /** `body`: all of it, where it has arrived. */
+  #answer(body?: Buffer): void {
+    const controller = this.#controller
+    if (this.#state === 'failed' || !controller) return
     this.#state = 'answered'
     this.#upstream.waitNoLonger(this)
-    this.#resolve(this.#reply)
+    const head = {
+      from: 'cloud',
+      explanation: { upstream: this.#upstream.origin },
+      status: this.#status,
+      headers: this.#headers,
+    } as const
+    if (body) this.#resolve({ kind: 'body', ...head, body })
+    else
+      this.#resolve({
+        kind: 'bytes',
+        ...head,
+        source: (sink) => this.#body.attach(sink, controller),
+      })
   }
 
   check(at: number): void {
@@ -284,11 +287,11 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting {
     if (this.#state === 'failed' || this.#state === 'answered') return
     this.#state = 'failed'
     this.#upstream.waitNoLonger(this)
-    this.#over()
+    this.over()
     this.#reject(new NoAnswer(this.#upstream, sent, cause))
   }
 
-  #over(): void {
+  over(): void {
     this.#client?.[Symbol.dispose]()
     this.#upstream.underWay.delete(this)
   }

@@ -1,6 +1,6 @@
 import { withGzipOnly, acceptsGzip } from '../../http/exchange/headers.ts'
-import { Chunks, sourceOf } from '../../http/exchange/chunks.ts'
-import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
+import { bodyOf, Chunks, sourceOf } from '../../http/exchange/chunks.ts'
+import type { Exchange, UpstreamReply } from '../../http/exchange/exchange.ts'
 import { isGzip, unpacked, unpackedHeaders, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { Forward } from './forward.ts'
 
@@ -42,16 +42,17 @@ const isOfCollection = ({ method, info, headers }: Exchange): boolean =>
 
 /** A 204 or 304 has no body, even if its headers name an encoding. */
 const inflated = (
-  reply: BytesReply,
+  reply: UpstreamReply,
   { onReceived }: Exchange,
   onUnpacked: OnUnpacked,
-): BytesReply =>
+): UpstreamReply =>
   isGzip(reply.headers) && reply.status !== 204 && reply.status !== 304
     ? {
         ...reply,
+        kind: 'bytes',
         headers: unpackedHeaders(reply.headers),
         source: sourceOf(
-          unpacked(new Chunks(reply.source), (packedBytes, unpackedBytes) => {
+          unpacked(new Chunks(bodyOf(reply)), (packedBytes, unpackedBytes) => {
             onUnpacked(packedBytes, unpackedBytes)
             onReceived?.(unpackedBytes - packedBytes)
           }),

@@ -1,4 +1,5 @@
-import type { UpstreamReply } from './attempt.ts'
+import { asBuffer } from '../../base/bytes.ts'
+import type { UpstreamReply } from '../../http/exchange/exchange.ts'
 
 /** The answers of an API server that drains are shorter. */
 const mostBytes = 1_024
@@ -12,15 +13,17 @@ const mostBytes = 1_024
  * carries; a 503 or 429 with that header, or with another text, is an ordinary answer. False for a
  * reply whose body has not arrived whole.
  */
-export function isDraining({ status, headers, whole }: UpstreamReply): boolean {
-  const text = texts.get(status)
-  if (text === undefined || headers.get('retry-after') === undefined) return false
+export function isDraining(reply: UpstreamReply): boolean {
+  const { status, headers } = reply
+  if (status !== 503 && status !== 429) return false
+  const text = texts[status]
+  if (headers.get('retry-after') === undefined) return false
   if (headers.get('x-kubernetes-pf-flowschema-uid') !== undefined) return false
-  const body = whole()
-  return body !== undefined && body.byteLength <= mostBytes && body.includes(text)
+  if (reply.kind !== 'body' || reply.body.byteLength > mostBytes) return false
+  return asBuffer(reply.body).includes(text)
 }
 
-const texts: ReadonlyMap<number, string> = new Map([
-  [503, '"message":"apiserver is shutting down"'],
-  [429, 'The apiserver is shutting down, please try again later.'],
-])
+const texts = {
+  503: '"message":"apiserver is shutting down"',
+  429: 'The apiserver is shutting down, please try again later.',
+} as const

@@ -1,8 +1,13 @@
 import { elapsed } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
-import type { BytesReply, Exchange } from '../../http/exchange/exchange.ts'
-import { isFromApiServer, HeaderList, hopByHopIn } from '../../http/exchange/headers.ts'
-import { attempt, NoAnswer, Unresponsive, type Outgoing, type UpstreamReply } from './attempt.ts'
+import type { Exchange, UpstreamReply } from '../../http/exchange/exchange.ts'
+import {
+  isFromApiServer,
+  isHopByHop,
+  HeaderList,
+  namedByConnection,
+} from '../../http/exchange/headers.ts'
+import { attempt, NoAnswer, Unresponsive, type Outgoing } from './attempt.ts'
 import type { Cloud } from './cloud.ts'
 import { isRelayed } from '../../api/request/request-info.ts'
 import { isDraining } from './draining.ts'
@@ -60,7 +65,7 @@ class GatewayAnswer extends Error {
   }
 }
 
-export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<BytesReply>
+export type Forward = (exchange: Exchange, options: ForwardOptions) => Promise<UpstreamReply>
 
 /**
  * Sends a request upstream and resolves with the head of the answer. A read is retried at the next
@@ -77,72 +82,153 @@ export function forwarder(
   connections: Connections,
   trafficOf: (exchange: Exchange) => Outgoing['traffic'],
 ): Forward {
-  return async (exchange, options) => {
+  return (exchange, options) => {
     // Without an identity the request would be anonymous, and its answer not the node's.
     if (exchange.credential === 'node' && connections.credentials.awaited)
-      throw new CredentialsRefused()
-    const repeatable = exchange.method === 'GET' || exchange.method === 'HEAD'
-    let failure: NoAnswer | undefined
-    let sent = false
-    let fallback: { reply: BytesReply; upstream: Upstream } | undefined
-    let refusal: { error: CredentialsRefused; upstream: Upstream } | undefined
-    for (const upstream of attempts(cloud.attemptOrder(exchange), repeatable)) {
-      exchange.signal.throwIfAborted()
-      // It may have become unhealthy since the list was made.
-      if (upstream.isGone) continue
-      // A second attempt helps against a broken connection, not where the upstream itself is
-      // unresponsive, lags or drains.
-      if (failure?.cause instanceof Unresponsive && failure.upstream === upstream) continue
-      if (fallback?.upstream === upstream || refusal?.upstream === upstream) continue
+      return Promise.reject(new CredentialsRefused())
+    const traffic = exchange.traffic ?? trafficOf(exchange)
+    return new Forwarding(cloud, connections, exchange, options, traffic).next()
+  }
+}
+
+/** One request on its way through the upstreams, until one of them has answered it. */
+class Forwarding implements Outgoing {
+  readonly exchange: Exchange
+  readonly repeatable: boolean
+  readonly traffic: Outgoing['traffic']
+  readonly #cloud: Cloud
+  readonly #connections: Connections
+  readonly #options: ForwardOptions
+  readonly #upstreams: readonly Upstream[]
+  /** How many of them were tried. */
+  #tried = 0
+  headers: HeaderList
+  #failure: NoAnswer | undefined
+  #sent = false
+  #fallback: { reply: UpstreamReply; upstream: Upstream } | undefined
+  #refusal: { error: CredentialsRefused; upstream: Upstream } | undefined
+
+  constructor(
+    cloud: Cloud,
+    connections: Connections,
+    exchange: Exchange,
+    options: ForwardOptions,
+    traffic: Outgoing['traffic'],
+  ) {
+    this.exchange = exchange
+    this.headers = exchange.headers
+    this.traffic = traffic
+    this.repeatable = exchange.method === 'GET' || exchange.method === 'HEAD'
+    this.#cloud = cloud
+    this.#connections = connections
+    this.#options = options
+    this.#upstreams = attempts(cloud.attemptOrder(exchange), this.repeatable)
+  }
+
+  /** The answer of the next upstream that is of use, or of one after it. */
+  next(): Promise<UpstreamReply> {
+    const { signal } = this.exchange
+    for (;;) {
+      const upstream = this.#upstreams[this.#tried]
+      if (!upstream) return this.#noMore()
+      if (signal.aborted) return Promise.reject(signal.reason as Error)
+      this.#tried++
+      if (this.#isOfNoUse(upstream)) continue
       const began = elapsed()
-      try {
-        const request = { exchange, repeatable, traffic: trafficOf(exchange) }
-        const reply = await attemptAt(upstream, request, connections, cloud, options)
-        const isGateways = isOfGateway(reply)
-        if (repeatable && isGateways) {
-          discard(reply)
-          throw new NoAnswer(upstream, true, new GatewayAnswer(upstream.origin, reply.status))
-        }
-        const drains = repeatable && isDraining(reply)
-        // It waited for etcd, or for a webhook, in vain.
-        const ranOut =
-          reply.status === 504 && !isBehind(reply, exchange) && !isRelayed(exchange.info)
-        if (isGateways || drains || ranOut) upstream.failed(began)
-        else upstream.answered()
-        options.onOutcome(upstream.origin, 'answered', elapsed() - began)
-        if (exchange.credential === 'node' && refusesHub(reply, exchange, upstream, began)) {
-          // It has not acted on the request.
-          discard(reply)
-          refusal = { upstream, error: new CredentialsRefused(upstream.origin) }
-          if (isBodyConsumed(exchange)) break
-          continue
-        }
-        if (fallback) discard(fallback.reply)
-        const isStarting = startRefusals.has(reply.status) && upstream.isStarting
-        const answer: BytesReply = isStarting ? { ...reply, isStarting } : reply
-        const isProvisional = drains || isBehind(reply, exchange) || (isStarting && repeatable)
-        if (!isProvisional) return answer
-        fallback = { reply: answer, upstream }
-      } catch (error) {
-        if (!(error instanceof NoAnswer) || exchange.signal.aborted) throw error
-        failure = error
-        sent ||= error.sent
-        options.onOutcome(upstream.origin, 'failed', elapsed() - began)
-        upstream.failed(began)
-        if (!repeatable && error.sent) break
-        if (isBodyConsumed(exchange)) break
-      }
+      return this.#attempt(upstream).then(
+        (reply) => this.#answered(upstream, began, reply),
+        (cause: unknown) => this.#failed(upstream, began, cause),
+      )
     }
-    if (fallback) return fallback.reply
+  }
+
+  #isOfNoUse(upstream: Upstream): boolean {
+    // It may have become unhealthy since the list was made.
+    if (upstream.isGone) return true
+    if (this.#tried === 1) return false
+    // A second attempt helps against a broken connection, not where the upstream itself is
+    // unresponsive, lags or drains.
+    const failure = this.#failure
+    if (failure?.cause instanceof Unresponsive && failure.upstream === upstream) return true
+    return this.#fallback?.upstream === upstream || this.#refusal?.upstream === upstream
+  }
+
+  #attempt(upstream: Upstream): Promise<UpstreamReply> {
+    const { exchange } = this
+    const span = attemptSpan(exchange, upstream.origin)
+    this.headers = outgoingHeaders(exchange, upstream.host, this.#connections, span)
+    const answer = attempt(this, upstream, this.#connections)
+    if (span)
+      answer.then(
+        ({ status }) => endAttempt(span, status),
+        (cause: unknown) => failAttempt(span, cause),
+      )
+    return answer
+  }
+
+  /** Where the upstream is not ready, as without its etcd, and there is something better. */
+  async isInVain(): Promise<boolean> {
+    if (this.#upstreams[this.#tried - 1]?.health !== 'unready') return false
+    if (this.#cloud.upstreams.some(({ availability }) => availability === 'ready')) return true
+    return (await this.#options.insteadOfWaiting?.()) === true
+  }
+
+  #answered(
+    upstream: Upstream,
+    began: number,
+    reply: UpstreamReply,
+  ): UpstreamReply | Promise<UpstreamReply> {
+    const { exchange, repeatable } = this
+    const { status } = reply
+    const isGateways = isOfGateway(reply)
+    if (repeatable && isGateways) {
+      discard(reply)
+      const cause = new GatewayAnswer(upstream.origin, status)
+      return this.#failed(upstream, began, new NoAnswer(upstream, true, cause))
+    }
+    const drains = repeatable && isDraining(reply)
+    // It waited for etcd, or for a webhook, in vain.
+    const ranOut = status === 504 && !isBehind(reply, exchange) && !isRelayed(exchange.info)
+    if (isGateways || drains || ranOut) upstream.failed(began)
+    else upstream.answered()
+    this.#options.onOutcome(upstream.origin, 'answered', elapsed() - began)
+    if (exchange.credential === 'node' && refusesHub(reply, exchange, upstream, began)) {
+      // It has not acted on the request.
+      discard(reply)
+      this.#refusal = { upstream, error: new CredentialsRefused(upstream.origin) }
+      return isBodyConsumed(exchange) ? this.#noMore() : this.next()
+    }
+    if (this.#fallback) discard(this.#fallback.reply)
+    const isStarting = startRefusals.has(status) && upstream.isStarting
+    const answer: UpstreamReply = isStarting ? { ...reply, isStarting } : reply
+    const isProvisional = drains || isBehind(reply, exchange) || (isStarting && repeatable)
+    if (!isProvisional) return answer
+    this.#fallback = { reply: answer, upstream }
+    return this.next()
+  }
+
+  #failed(upstream: Upstream, began: number, cause: unknown): Promise<UpstreamReply> {
+    if (!(cause instanceof NoAnswer) || this.exchange.signal.aborted)
+      return Promise.reject(cause as Error)
+    this.#failure = cause
+    this.#sent ||= cause.sent
+    this.#options.onOutcome(upstream.origin, 'failed', elapsed() - began)
+    upstream.failed(began)
+    const isOver = (!this.repeatable && cause.sent) || isBodyConsumed(this.exchange)
+    return isOver ? this.#noMore() : this.next()
+  }
+
+  async #noMore(): Promise<UpstreamReply> {
+    if (this.#fallback) return this.#fallback.reply
     // A write that another one may have received is not answered as one that none has.
-    if (refusal && (repeatable || !sent)) throw refusal.error
-    throw new Unreachable(sent, failure)
+    if (this.#refusal && (this.repeatable || !this.#sent)) throw this.#refusal.error
+    throw new Unreachable(this.#sent, this.#failure)
   }
 }
 
 /** Whether the API server refuses the hub's own credentials; notes that at the upstream. */
 function refusesHub(
-  { status }: BytesReply,
+  { status }: UpstreamReply,
   { method, info }: Exchange,
   upstream: Upstream,
   began: number,
@@ -168,7 +254,7 @@ export const isBodyConsumed = ({ body, content }: Exchange): boolean =>
  * Whether a gateway gave the answer: a 502 to 504 without the headers of an API server, which
  * reports failures in a Status.
  */
-const isOfGateway = ({ status, headers }: BytesReply): boolean =>
+const isOfGateway = ({ status, headers }: UpstreamReply): boolean =>
   status >= 502 &&
   status <= 504 &&
   !isFromApiServer(headers) &&
@@ -179,15 +265,16 @@ const isOfGateway = ({ status, headers }: BytesReply): boolean =>
  * answers 504 (apiserver pkg/storage/errors.go, NewTooLargeResourceVersionError). Another one may
  * be ahead of it.
  */
-function isBehind({ status }: BytesReply, { method, url }: Exchange): boolean {
+function isBehind({ status }: UpstreamReply, { method, url }: Exchange): boolean {
   if (status !== 504 || method !== 'GET') return false
   const [, query] = url.split('?', 2)
   return !['', '0'].includes(new URLSearchParams(query).get('resourceVersion') ?? '')
 }
 
 /** Cancels an answer that has no reader. */
-export function discard({ source }: BytesReply): void {
-  const giveUp = source({
+export function discard(reply: UpstreamReply): void {
+  if (reply.kind === 'body') return
+  const giveUp = reply.source({
     write: () => true,
     drained: () => Promise.resolve(),
     end: () => undefined,
@@ -203,33 +290,6 @@ export function discard({ source }: BytesReply): void {
 function attempts(candidates: readonly Upstream[], repeatable: boolean): readonly Upstream[] {
   const [only] = candidates
   return repeatable && only && candidates.length === 1 ? [only, only] : candidates
-}
-
-/**
- * One attempt. It is in vain where the upstream is not ready, as without its etcd, and another one
- * is, or the caller has another answer.
- */
-function attemptAt(
-  upstream: Upstream,
-  request: Pick<Outgoing, 'exchange' | 'repeatable' | 'traffic'>,
-  connections: Connections,
-  { upstreams }: Cloud,
-  { insteadOfWaiting }: ForwardOptions,
-): Promise<UpstreamReply> {
-  const { exchange } = request
-  const span = attemptSpan(exchange, upstream.origin)
-  const headers = outgoingHeaders(exchange, upstream.host, connections, span)
-  const isInVain = async (): Promise<boolean> =>
-    upstream.health === 'unready' &&
-    (upstreams.some(({ availability }) => availability === 'ready') ||
-      (await insteadOfWaiting?.()) === true)
-  const answer = attempt({ ...request, headers, isInVain }, upstream, connections)
-  if (span)
-    answer.then(
-      ({ status }) => endAttempt(span, status),
-      (cause: unknown) => failAttempt(span, cause),
-    )
-  return answer
 }
 
 /** The span of one request to an API server, until the head of the answer. */
@@ -278,20 +338,38 @@ export function outgoingHeaders(
   span: Span | undefined,
 ): HeaderList {
   const byNode = credential === 'node'
-  const isHopByHop = hopByHopIn(headers)
-  const passed = headers.without(
-    (name) =>
-      isHopByHop(name) ||
-      name === 'host' ||
-      name === 'expect' ||
-      name.startsWith('x-remote-') ||
-      name.startsWith('x-forwarded-') ||
-      (span !== undefined && (name === 'traceparent' || name === 'tracestate')) ||
-      (byNode && (name.startsWith('impersonate-') || name === 'authorization')),
-  )
-  const raw = [...passed.raw, 'Host', host]
+  const named = namedByConnection(headers)
+  const raw: string[] = []
+  for (let i = 0; i < headers.raw.length; i += 2) {
+    const name = headers.raw[i] ?? ''
+    if (isHopByHop(name, named) || isDropped(name, byNode, span !== undefined)) continue
+    raw.push(name, headers.raw[i + 1] ?? '')
+  }
+  raw.push('Host', host)
   if (span) for (const field of span.contextFields) raw.push(...field)
   const authorization = byNode ? connections.authorization('node') : undefined
   if (authorization !== undefined) raw.push('Authorization', authorization)
   return new HeaderList(raw)
+}
+
+/** `A` to `Z`, and `a` to `z`, but for their case. */
+const letter = (name: string): string => String.fromCharCode(name.charCodeAt(0) | 0x20)
+
+function isDropped(field: string, byNode: boolean, traced: boolean): boolean {
+  switch (letter(field)) {
+    case 'h':
+      return field.length === 4 && field.toLowerCase() === 'host'
+    case 'e':
+      return field.length === 6 && field.toLowerCase() === 'expect'
+    case 'x':
+      return /^x-(?:remote|forwarded)-/i.test(field)
+    case 't':
+      return traced && /^trace(?:parent|state)$/i.test(field)
+    case 'i':
+      return byNode && /^impersonate-/i.test(field)
+    case 'a':
+      return byNode && field.toLowerCase() === 'authorization'
+    default:
+      return false
+  }
 }

@@ -19,7 +19,7 @@ import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import type { Kubelet } from '../answers/at-kubelet.ts'
 import { outgoingHeaders } from './forward.ts'
 import { upgraderTo, type UpgradeTarget } from './upgrade.ts'
-import { rawStrings, UpstreamBody } from './upstream-body.ts'
+import { rawStrings, UpstreamBody, type BodyReader } from './upstream-body.ts'
 
 export interface OwnKubeletParts {
   /** The hub's own, by whose certificate the kubelet knows it. */
@@ -101,11 +101,12 @@ const unreachable = (failures: readonly string[]): string =>
   `the cloud cannot be reached, and neither can the kubelet of this node (${failures.join('; ') || 'its address is not known'})`
 
 /** The answer to a GET. A refusal becomes the Status into which an API server turns it. */
-class KubeletAnswer implements Dispatcher.DispatchHandler {
+class KubeletAnswer implements Dispatcher.DispatchHandler, BodyReader {
   readonly #client: InstanceType<typeof undici.Client>
   readonly #resolve: (reply: BytesReply) => void
   readonly #reject: (cause: Error) => void
-  readonly #body: UpstreamBody
+  readonly #body = new UpstreamBody(this)
+  readonly #gone: Disposable
   #controller: Dispatcher.DispatchController | undefined
   #refusal: number | undefined
 
@@ -118,11 +119,12 @@ class KubeletAnswer implements Dispatcher.DispatchHandler {
     this.#client = client
     this.#resolve = resolve
     this.#reject = reject
-    const gone = onAbort(signal, () => this.#controller?.abort(new Error('the client has gone')))
-    this.#body = new UpstreamBody(() => {
-      gone[Symbol.dispose]()
-      void this.#client.close()
-    })
+    this.#gone = onAbort(signal, () => this.#controller?.abort(new Error('the client has gone')))
+  }
+
+  over(): void {
+    this.#gone[Symbol.dispose]()
+    void this.#client.close()
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {

@@ -1,5 +1,12 @@
 import type { Dispatcher } from 'undici'
+import { joined } from '../../base/bytes.ts'
 import type { Sink } from '../../http/exchange/exchange.ts'
+
+/** What waits for the end of a body. */
+export interface BodyReader {
+  /** All of it has arrived, it broke off, or nothing reads it any more. Called more than once. */
+  over(): void
+}
 
 /** How much of an answer may wait for its sink before the upstream's stream is paused. */
 export const unattachedBytes = 256 * 1024
@@ -9,15 +16,15 @@ export const unattachedBytes = 256 * 1024
  * here: to pause a connection that is being read costs more than to hold the few bytes.
  */
 export class UpstreamBody {
-  readonly #release: () => void
+  readonly #reader: BodyReader
   #sink: Sink | undefined
   #early: Uint8Array[] = []
   #earlyBytes = 0
   #outcome: { trailers: string[] } | { error: Error } | undefined
   #over = false
 
-  constructor(release: () => void) {
-    this.#release = release
+  constructor(reader: BodyReader) {
+    this.#reader = reader
   }
 
   /** Bytes that wait for a sink. */
@@ -33,7 +40,7 @@ export class UpstreamBody {
   /** The whole body, where it has ended and no sink was attached. */
   get whole(): Buffer | undefined {
     const isWhole = this.#outcome !== undefined && 'trailers' in this.#outcome
-    return isWhole && this.#sink === undefined ? Buffer.concat(this.#early) : undefined
+    return isWhole && this.#sink === undefined ? joined(this.#early) : undefined
   }
 
   attach(sink: Sink, controller: Dispatcher.DispatchController): () => void {
@@ -49,7 +56,7 @@ export class UpstreamBody {
       this.#over = true
       this.#sink = undefined
       controller.abort(new Error('the reader of the answer gave up'))
-      this.#release()
+      this.#reader.over()
     }
   }
 
@@ -81,7 +88,7 @@ export class UpstreamBody {
 
   #finish(outcome: { trailers: string[] } | { error: Error }): void {
     this.#outcome ??= outcome
-    this.#release()
+    this.#reader.over()
     if (this.#sink === undefined || this.#over) return
     this.#over = true
     if ('error' in this.#outcome) this.#sink.fail(this.#outcome.error)
@@ -89,10 +96,14 @@ export class UpstreamBody {
   }
 }
 
+/** What `toString('latin1')` calls in the end; an answer has two dozen of them. */
+type Latin1 = Buffer & { latin1Slice(): string }
+
 /** Header fields or trailers as undici has them. */
 export function rawStrings(raw: unknown): string[] {
   if (!Array.isArray(raw)) return []
-  return raw.map((part: unknown) =>
-    Buffer.isBuffer(part) ? part.toString('latin1') : String(part),
-  )
+  const strings: string[] = []
+  for (const part of raw as readonly unknown[])
+    strings.push(part instanceof Buffer ? (part as Latin1).latin1Slice() : String(part))
+  return strings
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { isExpectedFault } from '../../../src/base/expected-fault.ts'
-import type { BytesReply, Exchange } from '../../../src/http/exchange/exchange.ts'
+import type { BytesReply, Exchange, UpstreamReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
 import { withAuthenticationOutcome } from '../../../src/hub/pipeline/authentication-outcome.ts'
@@ -24,7 +24,7 @@ const answer = (body: string, status = 200): BytesReply => ({
 interface Heard {
   readonly asked: Exchange[]
   readonly heard: number[]
-  readonly send: (keyId?: string, holds?: boolean, url?: string) => Promise<BytesReply>
+  readonly send: (keyId?: string, holds?: boolean, url?: string) => Promise<UpstreamReply>
   readonly keys: ClusterKeys
   /** Resolves with what came of the next try to learn. */
   readonly learned: () => Promise<unknown>
@@ -55,7 +55,7 @@ function heed(
     },
     { keys, onLearned: () => over('learned'), onFailure: over },
   )
-  const send = (keyId?: string, holds = true, url = '/api/v1/pods'): Promise<BytesReply> => {
+  const send = (keyId?: string, holds = true, url = '/api/v1/pods'): Promise<UpstreamReply> => {
     const claim = claimOf({
       holds: () => holds,
       onUpstreamAnswer: ({ status }) => {

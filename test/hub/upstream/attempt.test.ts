@@ -4,8 +4,8 @@ import { constants } from 'node:http2'
 import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { Connections } from '../../../src/http/client/connections.ts'
-import { Chunks } from '../../../src/http/exchange/chunks.ts'
-import type { BytesReply, Exchange } from '../../../src/http/exchange/exchange.ts'
+import { bodyOf, Chunks } from '../../../src/http/exchange/chunks.ts'
+import type { Exchange, UpstreamReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { attempt, NoAnswer } from '../../../src/hub/upstream/attempt.ts'
 import { Upstream } from '../../../src/hub/upstream/upstream.ts'
@@ -21,7 +21,7 @@ import { relay } from './relay.ts'
 import { portOf } from '../../kit/wire/listening.ts'
 
 interface Attempted {
-  readonly reply: Promise<BytesReply>
+  readonly reply: Promise<UpstreamReply>
   readonly wire: Wire
   readonly upstream: Upstream
   readonly client: AbortController
@@ -77,9 +77,9 @@ async function begin(t: Teardown, server: RawUpstream, repeatable = false): Prom
   return { ...started, wire: await server.asked() }
 }
 
-async function textOf({ source }: BytesReply): Promise<string> {
+async function textOf(reply: UpstreamReply): Promise<string> {
   let text = ''
-  for await (const chunks of new Chunks(source))
+  for await (const chunks of new Chunks(bodyOf(reply)))
     for (const chunk of chunks) text += Buffer.from(chunk).toString()
   return text
 }
@@ -235,7 +235,7 @@ void t.test('over HTTP/2, too, it is known what the server cannot have seen', as
   const refusing = (await refusingOrigin()).replace('http:', 'https:')
   const connections = new Connections({ ca: pki.ca, files: [] })
   t.teardown(() => connections[Symbol.asyncDispose]())
-  const watch = (origin: string): Promise<BytesReply> => {
+  const watch = (origin: string): Promise<UpstreamReply> => {
     const url = '/api/v1/pods?watch=1'
     const exchange = {
       ...exchangeOf(new AbortController().signal),

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events'
 import { mock } from 'node:test'
 import t from 'tap'
 import { Connections } from '../../../src/http/client/connections.ts'
-import { Chunks } from '../../../src/http/exchange/chunks.ts'
+import { bodyOf, Chunks } from '../../../src/http/exchange/chunks.ts'
 import type { Exchange, Reply, ReplySource } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import type { OnUnexpected } from '../../../src/hub/pipeline/failures.ts'
@@ -86,9 +86,9 @@ async function ask(t: Teardown): Promise<Asked> {
     const isInVain = (): Promise<boolean> => Promise.resolve(false)
     const traffic = { receivedBytes: 0 }
     const outgoing = { exchange, headers: asked.headers, repeatable: false, isInVain, traffic }
-    const { status, source } = await attempt(outgoing, upstream, connections)
-    for await (const _ of new Chunks(source));
-    return answered('cloud', status)
+    const reply = await attempt(outgoing, upstream, connections)
+    for await (const _ of new Chunks(bodyOf(reply)));
+    return answered('cloud', reply.status)
   }
   const code = nodeRequests(dispatch, new AbortController().signal, () => undefined)(question)
   const server = await listening.asked()
