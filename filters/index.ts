@@ -1,5 +1,4 @@
 import type { FilterDefinition } from '../src/hub/filter/filter.ts'
-import type { ShownPods } from '../src/hub/filter/host-network/shown-pods.ts'
 import type { Inputs } from '../src/hub/filter/inputs.ts'
 import { discardcloudservice } from './discardcloudservice.ts'
 import { forwardkubesvctraffic } from './forwardkubesvctraffic.ts'
@@ -30,7 +29,7 @@ export const builtInFilters: readonly FilterDefinition[] = [
  * These and, last, the one that keeps pods on their network: it changes nothing that they read.
  * `propagation` is its mode.
  */
-export const allFilters = (
-  kept: Pick<ShownPods, 'of' | 'settle' | 'areKept'>,
-  propagation: Inputs['propagation'],
-): readonly FilterDefinition[] => [...builtInFilters, hostnetworkpropagation(kept, propagation)]
+export const allFilters = (propagation: Inputs['propagation']): readonly FilterDefinition[] => [
+  ...builtInFilters,
+  hostnetworkpropagation(propagation),
+]

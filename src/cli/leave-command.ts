@@ -207,7 +207,7 @@ async function propagatedBy(
   files: NodeFiles,
   values: Values,
 ): Promise<{ readonly obstacle?: string; readonly notes: readonly string[] }> {
-  const likely = mayPropagate(record, files, values['root-dir'])
+  const likely = mayPropagate(record, files)
   // The filter acts only on nodes of host-network pools; without it, pods of an earlier hub may be
   // left.
   if (!likely && !record.hostNetwork) return { notes: [] }
@@ -243,11 +243,10 @@ async function podsAtServer(
 }
 
 /**
- * Whether the hub may have put pods on the host network: it has recorded some, or runs with the
- * legacy filter, or with settings outside of its manifest.
+ * Whether the hub may have put pods on the host network: it runs with the legacy filter, or with
+ * settings outside of its manifest.
  */
-const mayPropagate = (record: JoinRecord, files: NodeFiles, rootDir: string): boolean =>
-  files.read(`${rootDir}/host-network.json`) !== undefined ||
+const mayPropagate = (record: JoinRecord, files: NodeFiles): boolean =>
   /host-network-propagation[=\s'"]+(?!off)|--config\b|NODEHUB_HOST_NETWORK_PROPAGATION|NODEHUB_CONFIG|EnvironmentFile/.test(
     settingsOfHub(record, files),
   )

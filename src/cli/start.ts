@@ -15,14 +15,15 @@ import { readWithFilters } from './read-with-filters.ts'
 import { superviseHub } from './supervise.ts'
 import { versionText } from './version.ts'
 
-/** The interval of checks of the file of --config. */
+/** The interval of checks of the files of --config and --filter-module. */
 const followMs = 5_000
 
 export const start: Command = {
   usage: 'start --server-addr=https://HOST:PORT[,...] [FLAG...]',
   description: `Runs the hub on a node. All mistakes in flags, environment and file are reported together, with
 exit code 2, before anything is opened. SIGTERM or SIGINT stops it gracefully, a second one at once.
-SIGHUP reads the configuration again, as happens by itself when the file of --config changes.
+SIGHUP reads the configuration again, as happens by itself when the file of --config or one of
+--filter-module changes.
 SIGQUIT writes what the process is doing to a file in --root-dir.
 `,
   flags: options,

@@ -42,10 +42,10 @@ export interface ReloadOptions<Read extends UsableConfig> {
 }
 
 /**
- * Checks the file of --config every `intervalMs` and reads the configuration again if it has
- * changed; `first` is in force at the beginning. While the configuration is unusable, every file
- * that was read for it is checked: one of those may be wrong. Flags and environment do not change,
- * and take precedence.
+ * Checks the files of --config and --filter-module every `intervalMs`, and reads the configuration
+ * again if one has changed; `first` is in force at the beginning. While the configuration is
+ * unusable, every file that was read for it is checked: one of those may be wrong. Flags and
+ * environment do not change, and take precedence.
  */
 export function watchConfig<Read extends UsableConfig>(
   first: UsableConfig,
@@ -59,7 +59,8 @@ export function watchConfig<Read extends UsableConfig>(
   let inForce = started
   let reported = started
   let unusable: string | undefined
-  let watched = files
+  const followed = ({ config }: UsableConfig) => [...files, ...config.filters.modules]
+  let watched = followed(first)
   /**
    * The stamp of each file before its last reading. Empty at first: a file may have changed since
    * `first` was read.
@@ -85,7 +86,9 @@ export function watchConfig<Read extends UsableConfig>(
       watched = [...named.union(new Set(result.filterModules))]
       reject(result.mistakes, expected)
     } else {
-      watched = files
+      watched = followed(result)
+      // Those that it names for the first time have just been read.
+      stamps = new Map(watched.map((each) => [each, stamps.get(each) ?? stampOf([each])]))
       apply(result, expected)
     }
   }

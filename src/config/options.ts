@@ -402,7 +402,7 @@ export const options = {
     type: is.oneOf(['off', 'on'], {}, ['guarded', 'observe']),
     group: 'Filters',
     live: true,
-    help: 'on: the kubelet sees pods of a host-network pool on the host network, as in OpenYurt 1.4; off: as the API server has them. A pod keeps the network on which the kubelet first saw it, in either mode.',
+    help: 'on: the kubelet sees pods of a host-network pool on the host network, as in OpenYurt 1.4; off: as the API server has them. A pod that runs keeps its network, in either mode.',
     default: 'off',
     warningFor: (value) =>
       value === 'guarded' || value === 'observe'

@@ -31,7 +31,6 @@ import {
 } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
 import { LastHour } from './wiring/last-hour.ts'
-import { propagationDetector } from './wiring/host-network.ts'
 import { inOwnFolder } from './wiring/own-folder.ts'
 import { openCache } from './wiring/parts/cache.ts'
 import { openCloud } from './wiring/parts/cloud.ts'
@@ -57,8 +56,7 @@ export interface Hub extends AsyncDisposable {
   /** `undefined` until the first probes have decided. */
   readonly online: () => boolean | undefined
   /**
-   * Applies all live settings, without ending a watch. Without `read`, the files of filter modules
-   * are checked as after a change.
+   * Applies all live settings, without ending a watch. Without `read`, the filters of modules stay.
    */
   reconfigure(live: LiveConfig, read?: Reloaded): void
   /**
@@ -120,9 +118,7 @@ export async function startHub(
   cloud.onlineChanged.listen(onOnline)
   const { keys } = identity
   const cache = parts.use(await openCache(config, live, { ...cloud, keys, health, metrics, log }))
-  const filtering = parts.use(
-    await openFilters(config, modules, { ...cache, health, metrics, log }),
-  )
+  const filtering = openFilters(config, modules, { ...cache, metrics, log })
   const { store } = cache
   const { filters } = filtering
   gaugesOnRead(metrics, { ...cloud, config, store, health })
@@ -177,7 +173,6 @@ export async function startHub(
     live,
     path,
     filters,
-    detectPropagation: propagationDetector(config, filtering.kept),
     ensureInputs: ensureInputsOf({ ...inputs, filters }),
     shown: new ShownStates(),
     stopping: stopping.signal,

@@ -229,13 +229,6 @@ export const metricTable = {
     help: 'Objects on which a filter failed.',
     labels: ['filter'],
   },
-  filterReloads: {
-    name: 'nodehub_filter_reloads_total',
-    type: 'counter',
-    help: 'Times the filters of --filter-module were loaded again because a file of theirs had changed: success, or failure, which leaves the last good ones in force.',
-    labels: ['result'],
-    initialValues: outcomes,
-  },
   filterDecisions: {
     name: 'nodehub_filter_decisions_total',
     type: 'counter',
@@ -245,7 +238,7 @@ export const metricTable = {
   hostNetworkPods: {
     name: 'nodehub_host_network_pods',
     type: 'gauge',
-    help: 'Pods of this node by the network on which the kubelet is shown them: host, their spec requests it; propagated, it does not; pod. All 0 where the mode was never other than off and nothing is propagated.',
+    help: 'Pods of this node by the network on which the kubelet is shown them: host, their spec requests it; propagated, it does not; pod.',
     labels: ['kind'],
   },
   hostNetworkPortClashes: {

@@ -500,12 +500,7 @@ void t.test(
     const api = await apiServer(t, answers)
     const root = nodeRoot(rootFolder(t), { server: api.url })
     await joining(root)
-    const manifest = joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml')
-    const text = fs.readFileSync(manifest, 'utf8')
-    fs.writeFileSync(
-      manifest,
-      text.replace('- --plain', '- --host-network-propagation=on\n        - --plain'),
-    )
+    propagate(root)
     const joined = treeOf(root)
     t.match(await leaving(root), { code: 1, err: /or --force: default\/put\nNothing was changed/ })
     t.strictSame(treeOf(root), joined)
@@ -515,10 +510,7 @@ void t.test(
     t.equal((await leaving(root)).code, 0)
 
     await joining(root)
-    fs.writeFileSync(
-      manifest,
-      text.replace('- --plain', '- --host-network-propagation=on\n        - --plain'),
-    )
+    propagate(root)
     delete answers[podsPath]
     t.equal((await leaving(root, '--force')).code, 0)
   },
@@ -615,10 +607,8 @@ void t.test(
       t.match(await leaving(root), { code: 0, err: `${why}` })
       t.strictSame(treeOf(root, state), before)
 
-      // The mode may be off by now: pods of before stay on the host network as long as the hub says
-      // so.
       await joining(root)
-      fs.writeFileSync(joinPath(root, state, 'host-network.json'), '{}')
+      propagate(root)
       const joined = treeOf(root)
       const refused = await leaving(root)
       t.match(refused, {
@@ -632,7 +622,7 @@ void t.test(
     }
     const root = nodeRoot(rootFolder(t))
     await joining(root)
-    fs.writeFileSync(joinPath(root, state, 'host-network.json'), '{}')
+    propagate(root)
     fs.rmSync(joinPath(root, '/etc/kubernetes/kubelet.conf'))
     t.match(await leaving(root), {
       code: 1,
@@ -961,3 +951,13 @@ void t.test(
       t.ok(jobs.includes(`Action: ${name} -> start`), name)
   },
 )
+
+/** Has the hub of a joined node put pods on the host network. */
+function propagate(root: string): void {
+  const manifest = joinPath(root, '/etc/kubernetes/manifests/nodehub.yaml')
+  const text = fs.readFileSync(manifest, 'utf8')
+  fs.writeFileSync(
+    manifest,
+    text.replace('- --plain', '- --host-network-propagation=on\n        - --plain'),
+  )
+}

@@ -167,6 +167,25 @@ void t.test('while it cannot be used, every file is followed that it names', asy
   t.equal(unusable.length, 1, 'its own followers see to it then')
 })
 
+void t.test('files of filters are followed as the file itself is', async (t) => {
+  const { folder, file, news, pass } = following(t, 'server-addr: https://a\n')
+  const [one, other] = [join(folder, 'one.mjs'), join(folder, 'other.mjs')]
+  writeFileSync(one, '')
+  writeFileSync(file, `server-addr: https://a\nfilter-module: ${one}\n`)
+  await pass()
+  t.equal(news.length, 1)
+  await pass()
+  t.equal(news.length, 1)
+  writeFileSync(one, 'changed')
+  await pass()
+  t.equal(news.length, 2)
+  writeFileSync(file, `server-addr: https://a\nfilter-module: ${other}\n`)
+  await pass()
+  writeFileSync(one, 'changed again')
+  await pass()
+  t.equal(news.length, 3, 'those alone that are named')
+})
+
 void t.test('a file is followed through links that are exchanged', async (t) => {
   // As a kubelet mounts a ConfigMap: file -> ..data/file, ..data -> a folder of its time.
   const { folder } = following(t, 'server-addr: https://a\n')

@@ -1,4 +1,4 @@
-import { readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
+import { readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
@@ -16,11 +16,11 @@ const pods = '/api/v1/namespaces/default/pods'
 const nodeName = 'edge-1'
 
 void t.test(
-  'no pod is recreated when the filter is switched, nor when hub, store or the kept networks are lost',
+  'no pod is recreated when the filter is switched, nor when hub or store are lost',
   { skip, timeout: 400_000 },
   async (t) => {
     const node = await hostNetworkNode(t)
-    const { hub, kept } = node
+    const { hub } = node
 
     await t.test('a pod without hostNetwork runs on the host network', async (t) => {
       await node.run('propagated')
@@ -28,7 +28,6 @@ void t.test(
       t.equal(spec?.hostNetwork ?? false, false, 'the API does not know')
       t.equal(status?.podIP, status?.hostIP)
       t.equal(await node.networkOf('propagated'), readlinkSync('/proc/self/ns/net'))
-      t.match(JSON.parse(readFileSync(kept, 'utf8')), [[String, 'propagated']])
     })
 
     await t.test('the filter is switched off', async (t) => {
@@ -53,44 +52,15 @@ void t.test(
       await node.nothingIsNew(t)
     })
 
-    await t.test('the kept networks are deleted, and the filter switched off', async (t) => {
-      await node.kubeletIsFresh()
+    await t.test('all of the hub’s state is deleted, and the filter switched off', async (t) => {
       await node.changed(() => {
-        rmSync(kept)
+        rmSync(node.cache, { recursive: true })
         node.write('off')
       })
-      await node.nothingIsNew(t)
-    })
-
-    await t.test('all of the hub’s state is deleted, as for a new hub', async (t) => {
-      await node.changed(() => {
-        rmSync(node.file('host-network.json'), { force: true })
-        rmSync(node.cache, { recursive: true })
-      })
       await node.kubelet.restart()
       await node.nothingIsNew(t)
     })
 
-    await t.test('the kubelet recreates it if hostNetwork changes', async (t) => {
-      const before = await node.containersOf('propagated')
-      const { metadata } = await node.pod('propagated')
-      await node.changed(() => writeFileSync(kept, JSON.stringify([[metadata.uid, 'unchanged']])))
-      await node.kubelet.restart()
-      await until(
-        'another sandbox',
-        async () => {
-          const now = await node.containersOf('propagated')
-          return now.length === 2 && now.every((id) => !before.includes(id))
-        },
-        { seconds: 90 },
-      )
-      const after = await node.containersOf('propagated')
-      t.strictSame(
-        after.filter((id) => before.includes(id)),
-        [],
-        'neither the sandbox nor its container is the one before',
-      )
-    })
     await hub.daemon.stop()
   },
 )
@@ -144,9 +114,7 @@ async function hostNetworkNode(t: Test) {
   return {
     hub,
     kubelet,
-    kept: workspace.file('hub', 'host-network.json'),
     cache: workspace.file('hub', 'cache'),
-    file: (name: string) => workspace.file('hub', name),
     write,
     containersOf,
     pod: async (name: string) => (await admin.get(`${pods}/${name}`)).json(),

@@ -16,7 +16,6 @@ import { options } from '../../src/config/options.ts'
 import { bufferedBytes } from '../../src/http/exchange/chunks.ts'
 import { mostOfUnverified } from '../../src/http/client/api-call.ts'
 import { unpackedBytes } from '../../src/http/exchange/unpacked.ts'
-import { mostPods } from '../../src/hub/filter/host-network/shown-pods.ts'
 import { maxFileBytes as largestModule } from '../../src/hub/filter/own/load.ts'
 import { mostMistakes } from '../../src/hub/filter/own/mistakes.ts'
 import { loadTimeoutMs as moduleMs } from '../../src/hub/filter/own/module.ts'
@@ -218,7 +217,6 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Waiting to be written': [bytes(highWater)],
     'Written at once': [bytes(groupBytes)],
     'Filter states remembered of programs': [counted(mostCollections)],
-    'Pods whose network is remembered': [counted(mostPods)],
   },
   '## Tracing': {
     'Pending spans': [counted(tracing.mostPendingSpans)],

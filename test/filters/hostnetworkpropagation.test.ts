@@ -1,7 +1,6 @@
 import t from 'tap'
 import { hostnetworkpropagation } from '../../filters/hostnetworkpropagation.ts'
 import { Filters } from '../../src/hub/filter/filters.ts'
-import type { Shown, ShownPod } from '../../src/hub/filter/host-network/shown-pods.ts'
 import type { Inputs, PoolFacts } from '../../src/hub/filter/inputs.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import { inputsOf } from '../kit/inputs.ts'
@@ -17,26 +16,12 @@ const pool = (hostNetwork: boolean | undefined): PoolFacts => ({
   annotations: {},
 })
 
-/** What was shown, as long as the test lasts. */
-function keptInMemory(known: readonly ShownPod[] = []) {
-  const pods = new Map<string, Shown>(known)
-  return {
-    pods,
-    areKept: true,
-    of: (uid: string) => pods.get(uid),
-    settle(shown: readonly ShownPod[]) {
-      for (const [uid, how] of shown) if (!pods.has(uid)) pods.set(uid, how)
-      return undefined
-    },
-  }
-}
-
 type Known = Partial<Pick<Inputs, 'propagation' | 'pool'>>
 
-/** The filter as a hub has it, which settles before it filters. */
-function filterOf(known: Known, kept = keptInMemory()) {
+/** The filter as a hub has it. */
+function filterOf(known: Known) {
   const filters = new Filters(
-    [hostnetworkpropagation(kept, known.propagation ?? 'off')],
+    [hostnetworkpropagation(known.propagation ?? 'off')],
     inputsOf(known),
     {
       warn: () => undefined,
@@ -45,17 +30,16 @@ function filterOf(known: Known, kept = keptInMemory()) {
   )
   const chain = filters.chainFor('kubelet', pods, 'list')
   if (!chain) throw new Error('it stands for nothing')
-  return { chain, filters, kept }
+  return { chain, filters }
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {
   const isPropagated = (object: ApiObject | undefined): boolean =>
     object !== undefined && podCursor(encoding, object).value(['spec', 'hostNetwork']) === true
 
-  const shown = async (known: Known, parts: PodParts = {}, before: readonly ShownPod[] = []) => {
-    const { chain } = filterOf(known, keptInMemory(before))
+  const shown = (known: Known, parts: PodParts = {}) => {
+    const { chain } = filterOf(known)
     const object = podObject(encoding, 'a', parts)
-    await chain.prepare(podKind, encoding, [object])
     const look = chain.apply(podKind, encoding, object)
     return { look, object, propagated: isPropagated(look) }
   }
@@ -65,75 +49,69 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const podPool = { propagation: 'on', pool: pool(false) } as const
 
     await t.test('a pod with hostNetwork: true is left alone', async (t) => {
-      const { look, object } = await shown(hostPool, { spec: { hostNetwork: true } })
+      const { look, object } = shown(hostPool, { spec: { hostNetwork: true } })
       t.equal(look, object)
     })
 
     await t.test('in a pool with hostNetwork a pod gets hostNetwork: true', async (t) => {
-      t.ok((await shown(hostPool)).propagated)
+      t.ok(shown(hostPool).propagated)
     })
 
     await t.test('in a pool without hostNetwork it is left alone', async (t) => {
-      const { look, object } = await shown(podPool)
+      const { look, object } = shown(podPool)
       t.equal(look, object)
     })
 
     await t.test('on a node in no pool it is left alone', async (t) => {
-      const { look, object } = await shown({ propagation: 'on', pool: null })
+      const { look, object } = shown({ propagation: 'on', pool: null })
       t.equal(look, object)
     })
 
     await t.test('a pod of another node is left alone', async (t) => {
-      const { look, object } = await shown(hostPool, { spec: { nodeName: 'node-2' } })
+      const { look, object } = shown(hostPool, { spec: { nodeName: 'node-2' } })
       t.equal(look, object)
     })
   })
 
   void t.test(`mirrors of static pods are left alone: ${encoding}`, async (t) => {
     const annotations = { 'kubernetes.io/config.mirror': 'x' }
-    const { look, object } = await shown(
+    const { look, object } = shown(
       { propagation: 'on', pool: pool(true) },
       { metadata: { annotations } },
     )
     t.equal(look, object)
   })
 
-  void t.test(
-    `of a pod that was not kept the status decides, in every mode: ${encoding}`,
-    async (t) => {
-      for (const propagation of ['off', 'on'] as const) {
-        for (const kind of [pool(true), pool(false), null, undefined]) {
-          const known = { propagation, pool: kind }
-          const onHost = await shown(known, { status: statuses.onHost })
-          t.ok(onHost.propagated, 'its address is the host’s')
-          const elsewhere = await shown(known, { status: statuses.onPodNetwork })
-          t.equal(elsewhere.look, elsewhere.object, 'it has an address of its own')
-          const early = await shown(known, { status: statuses.beingMade })
-          t.equal(early.look, early.object, 'the host is named, and it has no address yet')
-        }
+  void t.test(`of a pod that runs the status decides, in every mode: ${encoding}`, async (t) => {
+    for (const propagation of ['off', 'on'] as const) {
+      for (const kind of [pool(true), pool(false), null, undefined]) {
+        const known = { propagation, pool: kind }
+        const onHost = shown(known, { status: statuses.onHost })
+        t.ok(onHost.propagated, 'its address is the host’s')
+        const elsewhere = shown(known, { status: statuses.onPodNetwork })
+        t.equal(elsewhere.look, elsewhere.object, 'it has an address of its own')
+        const early = shown(known, { status: statuses.beingMade })
+        t.equal(early.look, early.object, 'the host is named, and it has no address yet')
       }
-      const second = {
-        ...statuses.onHost,
-        hostIP: '10.0.0.9',
-        hostIPs: [{ ip: '10.0.0.9' }, { ip: '10.0.0.1' }],
-      }
-      t.ok((await shown({}, { status: second })).propagated, 'any of the host’s addresses')
-    },
-  )
+    }
+    const second = {
+      ...statuses.onHost,
+      hostIP: '10.0.0.9',
+      hostIPs: [{ ip: '10.0.0.9' }, { ip: '10.0.0.1' }],
+    }
+    t.ok(shown({}, { status: second }).propagated, 'any of the host’s addresses')
+  })
 
-  void t.test(`an unreadable pod is not kept: ${encoding}`, async (t) => {
+  void t.test(`an unreadable pod passes: ${encoding}`, async (t) => {
     const failures: string[] = []
-    const kept = keptInMemory()
     const known = inputsOf({ propagation: 'on', pool: pool(true) })
-    const filters = new Filters([hostnetworkpropagation(kept, 'on')], known, {
+    const filters = new Filters([hostnetworkpropagation('on')], known, {
       warn: () => undefined,
       onFailure: (name) => failures.push(name),
     })
     const chain = filters.chainFor('kubelet', pods, 'list')
     const whole = podObject(encoding, 'a')
     const torn = { ...whole, bytes: whole.bytes.subarray(0, whole.bytes.length - 9) }
-    await chain?.prepare(podKind, encoding, [torn])
-    t.equal(kept.pods.size, 0)
     t.equal(chain?.apply(podKind, encoding, torn), torn)
     t.strictSame(failures, ['hostnetworkpropagation'])
   })

@@ -31,7 +31,7 @@ export function inBothEncodings(object: JsonObject): BothEncodings {
 export function createdFilter(definition: FilterDefinition, known: Partial<Inputs>): Filter {
   const filter = definition.create(inputsOf(known), () => undefined)
   if (!filter) throw new Error(`${definition.name} does nothing here`)
-  return typeof filter === 'function' ? filter : filter.filter
+  return filter
 }
 
 /**

@@ -186,7 +186,6 @@ export async function startHubParts(
         )),
       ensureInputs,
     },
-    detectPropagation: () => undefined,
     admission: new Admission(
       () => maxRequestsInFlight,
       1024 ** 3,

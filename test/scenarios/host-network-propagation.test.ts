@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { inspect } from '../../src/cli/inspect/inspect.ts'
@@ -149,7 +149,6 @@ async function startNode(
   return {
     cloud,
     hub,
-    kept: inState('host-network.json'),
     get mode(): Mode {
       return inForce
     },
@@ -166,12 +165,6 @@ async function startNode(
       await hub.stop()
       for (const name of lost) rmSync(inState(name), { recursive: true, force: true })
       await hub.start()
-    },
-    /** While it does not run. */
-    startWith(flag: string): Promise<TestHub> {
-      options.flags = ['--plain-proxy=true', flag]
-      options.config = {}
-      return hub.start()
     },
     /** Resolves when the hub knows it, or need not know. */
     async pool(next: Pool): Promise<void> {
@@ -236,16 +229,8 @@ void t.test(
     let steps = 0
     for (const [mode, pool] of [...tour, ...tour]) {
       steps++
-      // By turns under a running watch, over a restart, and over one that loses the cache, or the
-      // kept networks.
-      const lost = steps % 12 === 0 ? ['cache'] : steps % 8 === 0 ? ['host-network.json'] : []
-      if (lost.length > 0) {
-        // What is lost is made good by what the kubelet has said.
-        for (const [name, look] of Object.entries(expected))
-          node.report(name, statusOf(look, steps))
-        const reported = node.touchAll()
-        await Promise.all(kubelets.map((each) => each.seen(reported)))
-      }
+      // By turns under a running watch, over a restart, and over one that loses the cache.
+      const lost = steps % 12 === 0 ? ['cache'] : []
       if (steps % 4 === 0) await node.startIn(mode, ...lost)
       else node.switchTo(mode)
       // Requested before it is known, so that the hub has reason to learn it.
@@ -255,8 +240,14 @@ void t.test(
       const name = `pod-${steps}`
       node.create(name)
       expected[name] = mode === 'on' && pool === 'host'
-      const now = node.touchAll()
-      await Promise.all(kubelets.map((each) => each.seen(now)))
+      const isSeen = async (): Promise<void> => {
+        const versions = new Map([[name, node.versions().get(name) ?? '']])
+        await Promise.all(kubelets.map((each) => each.seen(versions)))
+      }
+      await isSeen()
+      // As a kubelet does with each pod that it gets.
+      node.report(name, statusOf(expected[name], steps))
+      await isSeen()
       for (const kubelet of kubelets) {
         t.strictSame(kubelet.changes, [], `${mode}, ${pool}`)
         t.strictSame(Object.fromEntries(kubelet.held), expected, `${mode}, ${pool}`)
@@ -271,7 +262,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
     `a pod that yurthub has propagated stays so in mode off, from the first answer on: ${encoding}`,
     async (t) => {
       const node = await startNode(t, 'none', 'off')
-      const { hub, cloud } = node
+      const { hub } = node
       await hub.online()
       for (const name of ['propagated', 'own', 'early']) node.create(name)
       node.report('propagated', statusOf(true, 1))
@@ -285,33 +276,27 @@ for (const encoding of ['json', 'protobuf'] as const) {
         early: false,
       })
       t.strictSame(kubelet.changes, [], 'it was shown nothing else before')
-      const { uid } = (cloud.sandbox.get(pods, 'propagated', 'default')?.metadata ?? {}) as {
-        uid: string
-      }
-      t.strictSame(
-        (JSON.parse(readFileSync(node.kept, 'utf8')) as string[][]).find(([of]) => of === uid),
-        [uid, 'propagated'],
-      )
     },
   )
 
-  void t.test(`while the pool was never known, pods are 503 in mode on: ${encoding}`, async (t) => {
+  void t.test(`while the pool was never known, new pods are withheld: ${encoding}`, async (t) => {
     const node = await startNode(t, 'unknown', 'on', (cloud) =>
       cloud.sandbox.authorize(({ resource }) => resource !== 'nodepools'),
     )
     const { hub } = node
     await hub.online()
+    node.create('runs')
+    node.report('runs', statusOf(false, 1))
     node.create('a')
-    const kubelet = hub.as('kubelet', { encoding })
-    const refused = await kubelet.get(podsOfNode)
-    t.equal(refused.status, 503)
-    t.equal(refused.headers['retry-after'], undefined)
-    t.equal((await hub.as('flanneld', { encoding }).get(podsOfNode)).status, 200)
-    await node.pool('host')
     const looking = new Looking(hub, encoding)
     t.teardown(() => looking.hangUp())
-    await looking.seen(node.touchAll())
+    const { runs = '', a = '' } = Object.fromEntries(node.versions())
+    await looking.seen(new Map([['runs', runs]]))
+    t.notOk(looking.held.has('a'))
+    await node.pool('host')
+    await looking.seen(new Map([['a', a]]))
     t.equal(looking.held.get('a'), true)
+    t.equal(looking.held.get('runs'), false)
   })
 
   for (const [what, prepare] of Object.entries(withoutThePool)) {
@@ -324,6 +309,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.teardown(() => looking.hangUp())
       await looking.seen(node.touchAll())
       t.equal(looking.held.get('a'), false)
+      node.report('a', statusOf(false, 1))
       t.match(await hub.readyz(), /^\[ \]filters .*nodepool/im)
       await node.pool('host')
       node.create('b')
@@ -355,7 +341,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
   })
 }
 
-void t.test('where no pod is propagated, mode off filters and writes nothing', async (t) => {
+void t.test('where no pod is propagated, mode off changes no byte', async (t) => {
   const node = await startNode(t, 'host', 'off')
   const { hub, cloud } = node
   await hub.online()
@@ -363,15 +349,8 @@ void t.test('where no pod is propagated, mode off filters and writes nothing', a
   const kubelet = new Looking(hub, 'json')
   t.teardown(() => kubelet.hangUp())
   await kubelet.seen(node.touchAll())
-  await until('the filter to rest', async () => {
-    const { filters } = JSON.parse((await hub.ops.get('/inspect/status')).body.toString()) as {
-      filters: readonly { readonly name: string; readonly state: string }[]
-    }
-    return filters.some(({ name, state }) => name === 'hostnetworkpropagation' && state === 'idle')
-  })
   const direct = await cloud.as('kubelet').get(podsOfNode)
   t.ok((await hub.as('kubelet').get(podsOfNode)).body.equals(direct.body))
-  t.notOk(existsSync(node.kept))
   t.strictSame(kubelet.changes, [])
 })
 
@@ -385,6 +364,7 @@ void t.test('a disabled filter keeps to what was shown', async (t) => {
   t.teardown(() => kubelet.hangUp())
   await kubelet.seen(node.touchAll())
   t.equal(kubelet.held.get('a'), true)
+  node.report('a', statusOf(true, 1))
   const left = [
     { enabled: true, disabled: new Set(['hostnetworkpropagation']), modules: [] },
     { enabled: true, disabled: new Set(['*']), modules: [] },
@@ -395,46 +375,6 @@ void t.test('a disabled filter keeps to what was shown', async (t) => {
     await kubelet.seen(node.touchAll())
   }
   t.strictSame(kubelet.changes, [])
-})
-
-void t.test('a pod is not shown before its network is on the disk', async (t) => {
-  const node = await startNode(t, 'host', 'on')
-  const { hub } = node
-  await hub.online()
-  await node.pool('host')
-  // In the way of what is written beside the file.
-  mkdirSync(`${node.kept}.new`)
-  node.create('a')
-  t.equal((await hub.as('kubelet').get(podsOfNode)).status, 503)
-  rmdirSync(`${node.kept}.new`)
-  const listed = await hub.as('kubelet').get(podsOfNode)
-  t.equal(listed.status, 200)
-  const [a] = objectOf(listed)['items'] as readonly JsonObject[]
-  t.ok(a && isPropagated(a))
-  const [kept] = JSON.parse(readFileSync(node.kept, 'utf8')) as string[][]
-  t.equal(kept?.[1], 'propagated')
-})
-
-void t.test('what is kept of a pod goes with it', async (t) => {
-  const node = await startNode(t, 'host', 'on')
-  const { hub, cloud } = node
-  await hub.online()
-  await node.pool('host')
-  node.create('stays')
-  node.create('goes')
-  const kubelet = new Looking(hub, 'json')
-  t.teardown(() => kubelet.hangUp())
-  await kubelet.seen(node.touchAll())
-  await hub.logged('"pod":"default/goes"')
-  const goes = '/api/v1/namespaces/default/pods/goes?gracePeriodSeconds=0'
-  t.equal((await cloud.as('kubelet').send(goes, { method: 'DELETE' })).status, 200)
-  const written = (): string[][] => JSON.parse(readFileSync(node.kept, 'utf8')) as string[][]
-  await until('one pod to be left', async () => {
-    if (written().length > 1) await kubelet.seen(node.touchAll())
-    return written().length <= 1
-  })
-  const stays = cloud.sandbox.get(pods, 'stays', 'default')
-  t.strictSame(written(), [[stays?.metadata.uid, 'propagated']])
 })
 
 void t.test('propagated pods and clashing ports are reported', async (t) => {
@@ -455,8 +395,13 @@ void t.test('propagated pods and clashing ports are reported', async (t) => {
   cloud.sandbox.create(pods, serving('dns', 53))
   cloud.sandbox.create(pods, serving('own', 9000, true))
   t.equal((await hub.as('kubelet').get(podsOfNode)).status, 200)
-  await hub.logged('a pod is shown on the host network')
-  const { mode, pods: found = [] } = await reportOf(hub)
+  let report = await reportOf(hub)
+  const isThere = async (): Promise<boolean> => {
+    report = await reportOf(hub)
+    return report.pods?.length === 4
+  }
+  await until('a report of the pods', isThere, { seconds: 30 })
+  const { mode, pods: found = [] } = report
   t.equal(mode, 'on')
   t.strictSame(
     found.map(({ name, network, clashes }) => [name, network, clashes]),
@@ -467,7 +412,11 @@ void t.test('propagated pods and clashing ports are reported', async (t) => {
       ['own', 'host', []],
     ],
   )
-  t.equal(await hub.metric('nodehub_host_network_pods{kind="propagated"}'), 3)
+  await until(
+    'three propagated pods in metrics',
+    async () => (await hub.metric('nodehub_host_network_pods{kind="propagated"}')) === 3,
+    { seconds: 30 },
+  )
   t.equal(await hub.metric('nodehub_host_network_port_clashes'), 3)
   let out = ''
   const terminal = { out: (text: string) => (out += text), err: (text: string) => t.fail(text) }
@@ -482,35 +431,3 @@ void t.test('propagated pods and clashing ports are reported', async (t) => {
   t.match(out, /^default\/dns +53\/TCP$/m)
   t.notMatch(out, 'default/own')
 })
-
-for (const former of ['guarded', 'observe'])
-  void t.test(`after mode ${former}, which is gone, pods keep their network`, async (t) => {
-    const node = await startNode(t, 'host', 'on')
-    const { hub } = node
-    await hub.online()
-    await node.pool('host')
-    for (const name of ['propagated', 'refused', 'undecided']) node.create(name)
-    const uids = (...names: readonly string[]) =>
-      names.map((name) => node.cloud.sandbox.get(pods, name, 'default')?.metadata.uid)
-    await hub.stop()
-    const [first, second, third] = uids('propagated', 'refused', 'undecided')
-    writeFileSync(
-      node.kept,
-      JSON.stringify([
-        [first, 'propagated', 'later'],
-        [second, 'refused'],
-        [third, 'assumed'],
-      ]),
-    )
-    const again = await node.startWith(`--host-network-propagation=${former}`)
-    node.create('new')
-    const kubelet = new Looking(again, 'json')
-    t.teardown(() => kubelet.hangUp())
-    await kubelet.seen(node.touchAll())
-    t.strictSame(Object.fromEntries(kubelet.held), {
-      propagated: true,
-      refused: false,
-      undecided: false,
-      new: false,
-    })
-  })

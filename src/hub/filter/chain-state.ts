@@ -7,7 +7,7 @@ export interface ChainState {
   readonly chain: string
   /** The inputs of the filters, as JSON, without those that are unknown. */
   readonly inputs: string
-  /** Whether any of the filters acts. */
+  /** Whether any of the filters acts that may have decided otherwise before. */
   readonly acts: boolean
 }
 

@@ -5,7 +5,7 @@ import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
 import type { ChainState } from './chain-state.ts'
-import type { FilterDefinition, SettlingFilter, Filter } from './filter.ts'
+import type { FilterDefinition, Filter } from './filter.ts'
 import type { InputName } from './inputs.ts'
 
 /**
@@ -22,33 +22,20 @@ export interface FilterChain {
   readonly state: ChainState
   /** Inputs that are unknown and awaited. Until they are known, the hub must not answer. */
   readonly missingInputs: readonly InputName[]
-  /** Whether `prepare` may return a promise. */
-  readonly needsPreparing: boolean
   /**
    * The object as the component gets it: the same instance where no filter changes it, `undefined`
    * where one withholds it. Each filter gets the result of the filters before it. `gvk` is the
    * object's, not that of its list.
    */
   apply(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined
-  /**
-   * Has to resolve before any of these objects is sent (see `SettlingFilter`); `undefined`: nothing
-   * to wait for. Rejects where the objects must not be sent now.
-   */
-  prepare(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined
 }
 
-/** The same chain, where it decides or prepares otherwise. */
-export const chainWith = (
-  chain: FilterChain,
-  otherwise: Partial<Pick<FilterChain, 'apply' | 'prepare'>>,
-): FilterChain => ({
+/** The same chain, where it decides otherwise. */
+export const chainWith = (chain: FilterChain, apply: FilterChain['apply']): FilterChain => ({
   filters: chain.filters,
   state: chain.state,
   missingInputs: chain.missingInputs,
-  needsPreparing: chain.needsPreparing,
-  apply: (...object) => chain.apply(...object),
-  prepare: (...objects) => chain.prepare(...objects),
-  ...otherwise,
+  apply,
 })
 
 /**
@@ -90,7 +77,7 @@ export interface FilterObserver {
 /** A filter that acts, with its definition. */
 export interface ActiveFilter {
   readonly definition: FilterDefinition
-  readonly filter: Filter | SettlingFilter
+  readonly filter: Filter
 }
 
 export interface FilterListOptions {
@@ -104,34 +91,19 @@ export class FilterList implements FilterChain {
   readonly filters: readonly string[]
   readonly state: ChainState
   readonly missingInputs: readonly InputName[]
-  readonly needsPreparing: boolean
   readonly #options: FilterListOptions
-  readonly #settling: readonly SettlingFilter[]
 
   constructor(options: FilterListOptions) {
     this.filters = options.active.map(({ definition }) => definition.name)
     this.state = options.state
     this.missingInputs = options.missingInputs
     this.#options = options
-    this.#settling = options.active.flatMap((each) =>
-      typeof each.filter === 'function' ? [] : [each.filter],
-    )
-    this.needsPreparing = this.#settling.length > 0
   }
 
   apply(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined {
     const { active } = this.#options
     if (active.length === 0) return object
     return decide(active, gvk, encoding, object, this.#observe)
-  }
-
-  prepare(gvk: GVK, encoding: Encoding, objects: readonly ApiObject[]): Promise<void> | undefined {
-    if (this.#settling.length === 0 || objects.length === 0) return undefined
-    const prepared = objects
-      .filter((object) => !isMirror(gvk, encoding, object))
-      .map((object) => ({ cursor: cursorOf(encoding, gvk, object), uid: object.uid }))
-    const settled = this.#settling.flatMap((filter) => filter.before(prepared) ?? [])
-    return settled.length === 0 ? undefined : Promise.all(settled).then(() => undefined)
   }
 
   readonly #observe: OnDecision = (filter, decision, cause) => {
@@ -165,8 +137,7 @@ export function decide(
   for (const { definition, filter } of active) {
     const { name } = definition
     try {
-      const of = typeof filter === 'function' ? filter : filter.filter
-      const decision = of(cursorOf(encoding, gvk, result))
+      const decision = filter(cursorOf(encoding, gvk, result))
       if (decision === 'withhold') {
         if (definition.withholds === false) throw new Error('the filter may withhold nothing')
         onDecision(name, 'withheld')

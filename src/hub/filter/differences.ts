@@ -26,16 +26,19 @@ export interface DifferencesOptions {
 /**
  * The events that bring a client from an earlier chain state to the current one, each with the
  * object's own resource version, as the object did not change. Yields in batches, between which
- * other work gets its turn, and awaits `settle` before it filters the objects of a batch.
+ * other work gets its turn.
  */
-export async function* differences(
-  { snapshot, gvk, encoding, upTo, before, now }: DifferencesOptions,
-  settle: (objects: readonly ApiObject[]) => Promise<void>,
-): AsyncGenerator<readonly ObjectEvent[]> {
+export async function* differences({
+  snapshot,
+  gvk,
+  encoding,
+  upTo,
+  before,
+  now,
+}: DifferencesOptions): AsyncGenerator<readonly ObjectEvent[]> {
   for (const batch of snapshot.batches) {
-    const held = batch.filter((object) => isHeld(object, upTo))
-    await settle(held)
-    const changed = held.flatMap((object): readonly ObjectEvent[] => {
+    const changed = batch.flatMap((object): readonly ObjectEvent[] => {
+      if (!isHeld(object, upTo)) return []
       const shown = before.apply(gvk, encoding, object)
       return difference(shown, now.apply(gvk, encoding, object))
     })

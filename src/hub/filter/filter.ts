@@ -37,25 +37,6 @@ export interface FilterRule {
   readonly only?: { readonly namespace: string; readonly name: string }
 }
 
-/** An object about to be sent. The cursor is valid only during the call that it is passed to. */
-export interface ShownObject {
-  readonly cursor: Cursor
-  readonly uid: string
-}
-
-/**
- * A filter that has to complete something, such as a disk write, before a client gets its result.
- */
-export interface SettlingFilter {
-  readonly filter: Filter
-  /**
-   * Called with all objects of an answer, or of a part of it, before the filter decides on them,
-   * and again for the same objects later. The hub awaits the returned promise. If it rejects, the
-   * hub refuses the answer (503), or breaks it off.
-   */
-  before(objects: readonly ShownObject[]): Promise<void> | undefined
-}
-
 /** A filter with its rules and inputs. */
 export interface FilterDefinition<Needs extends InputName = InputName> {
   readonly name: string
@@ -90,11 +71,13 @@ export interface FilterDefinition<Needs extends InputName = InputName> {
    */
   readonly actsWhenDisabled?: true
   /**
+   * It decides by the object alone: a client was shown the same before a restart of the hub, and
+   * need not list.
+   */
+  readonly neverChanges?: true
+  /**
    * `undefined`: the filter has nothing to do here. Call `warn` where this could surprise the
    * operator.
    */
-  create(
-    inputs: Pick<Inputs, Needs>,
-    warn: (message: string) => void,
-  ): Filter | SettlingFilter | undefined
+  create(inputs: Pick<Inputs, Needs>, warn: (message: string) => void): Filter | undefined
 }

@@ -16,7 +16,7 @@ import {
   type FilterDecision,
 } from './chain.ts'
 import { chainState, missingInputs } from './chain-state.ts'
-import type { Filter, FilterDefinition, SettlingFilter, FilterRule } from './filter.ts'
+import type { Filter, FilterDefinition, FilterRule } from './filter.ts'
 import type { InputName, Inputs } from './inputs.ts'
 
 /** What the filters do with an object. */
@@ -35,7 +35,7 @@ interface BuiltFilter {
   /** Awaited inputs that are unknown. */
   readonly missing: readonly InputName[]
   /** `undefined`: the filter does not act. */
-  readonly filter: Filter | SettlingFilter | undefined
+  readonly filter: Filter | undefined
 }
 
 /**
@@ -109,8 +109,8 @@ export class Filters implements FilterChains {
   }
 
   /**
-   * The decisions of the filters now on an object that a component lists, for people. Nothing is
-   * settled or counted: a pod without a verdict on its network stays without.
+   * The decisions of the filters now on an object that a component lists, for people: they are not
+   * counted.
    */
   decisionsOn(
     component: string,
@@ -193,7 +193,7 @@ export class Filters implements FilterChains {
     definition: FilterDefinition,
     needed: Partial<Inputs>,
     warn: (message: string) => void,
-  ): Filter | SettlingFilter | undefined {
+  ): Filter | undefined {
     try {
       return definition.create(needed as Inputs, warn)
     } catch (cause) {
@@ -221,7 +221,8 @@ export class Filters implements FilterChains {
 
   #newChain(definitions: readonly FilterDefinition[]): FilterChain {
     const active = this.#active(definitions)
-    const state = chainState(definitions, this.#inputs, active.length > 0)
+    const acts = active.some(({ definition }) => !definition.neverChanges)
+    const state = chainState(definitions, this.#inputs, acts)
     return new FilterList({
       active,
       state,

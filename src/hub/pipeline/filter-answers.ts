@@ -10,7 +10,7 @@ import { filteredBy, type Filtered } from '../../http/exchange/explanation.ts'
 import { chainWith, type FilterChain, type FilterChains } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import { isRead, type ResourceRequest } from '../../api/request/request-info.ts'
-import { filteredList, notedList, prepareFilters } from './filtered-list.ts'
+import { filteredList, notedList } from './filtered-list.ts'
 import { clientCollectionOf, resumedWatch, type FilterParts } from './resumed-watch.ts'
 import { stateOf } from './filtered-watch.ts'
 import { mayContainObjects, decodeObjects } from './decode-objects.ts'
@@ -81,7 +81,7 @@ async function filtered(
   info: ResourceRequest,
 ): Promise<Reply> {
   const isUnread = (unread.kind === 'bytes' || unread.kind === 'body') && mayContainObjects(info)
-  const acts = isUnread && chainNow(parts.filters, exchange, info)?.state.acts === true
+  const acts = isUnread && chainNow(parts.filters, exchange, info)?.filters.length
   const reply = acts ? await decodeObjects(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
   if (reply.representation.projection !== 'object') return reply
@@ -90,21 +90,21 @@ async function filtered(
   const chain = acting && counted(acting, objects)
   const show = async (): Promise<Reply> => {
     if (reply.kind === 'object') return chain ? filteredObject(reply, chain, info) : reply
-    return isRead(info) ? shownList(reply, chain, parts, exchange, info) : deletedList(reply, chain)
+    if (isRead(info)) return shownList(reply, chain, parts, exchange, info)
+    return chain ? filteredList(reply, chain) : reply
   }
   const shown = await show()
-  return chain?.filters.length ? filteredBy(shown, { filters: chain.filters, objects }) : shown
+  const isNamed = chain?.state.acts === true || objects.edited + objects.withheld > 0
+  return chain && isNamed ? filteredBy(shown, { filters: chain.filters, objects }) : shown
 }
 
 /** The same chain; it counts the objects of one answer that it changes. */
 const counted = (chain: FilterChain, objects: NonNullable<Filtered['objects']>): FilterChain =>
-  chainWith(chain, {
-    apply: (gvk, encoding, object) => {
-      const shown = chain.apply(gvk, encoding, object)
-      if (shown === undefined) objects.withheld += 1
-      else if (shown !== object) objects.edited += 1
-      return shown
-    },
+  chainWith(chain, (gvk, encoding, object) => {
+    const shown = chain.apply(gvk, encoding, object)
+    if (shown === undefined) objects.withheld += 1
+    else if (shown !== object) objects.edited += 1
+    return shown
   })
 
 /** Remembers the state of the chain under which the list is shown, once it was. */
@@ -125,29 +125,11 @@ async function shownList(
   return notedList(list, (version) => shown.listed(collection, state, version))
 }
 
-/** The deleted objects, as a list shows them. */
-async function deletedList(reply: ListReply, chain: FilterChain | undefined): Promise<Reply> {
-  try {
-    return chain ? await filteredList(reply, chain) : reply
-  } catch (error) {
-    // The write has taken effect, whatever the filters may show of it.
-    if (error instanceof StatusError) return reply
-    throw error
-  }
-}
-
-async function filteredObject(
+function filteredObject(
   reply: ObjectReply,
   chain: FilterChain,
   info: ResourceRequest,
-): Promise<ObjectReply> {
-  try {
-    await prepareFilters(chain, reply.gvk, reply.representation, [reply.object])
-  } catch (error) {
-    // The write has taken effect, whatever the filters may show of it.
-    if (!isRead(info)) return reply
-    throw error
-  }
+): ObjectReply {
   const object = chain.apply(reply.gvk, reply.representation.encoding, reply.object)
   if (object === reply.object) return reply
   if (object === undefined) {

@@ -1,17 +1,14 @@
-import { turn } from '../../base/clock.ts'
 import { brokenAnswer } from '../cache/recorder.ts'
 import { objectKind, type ListBatch, type ListStream } from '../../api/codec/list.ts'
 import { listHead } from '../../api/codec/render.ts'
 import type { ListReply } from '../../http/exchange/exchange.ts'
 import type { FilterChain } from '../filter/chain.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
-import type { ApiObject } from '../../api/kube/object.ts'
 import type { Representation } from '../../api/request/representation.ts'
-import { serviceUnavailable, StatusError } from '../../api/kube/status.ts'
 
 /**
  * A filtered list; the same list where no filter acts. Throws `BrokenAnswer` where it breaks off
- * before any of it is passed on, and a StatusError where a filter cannot prepare its decisions.
+ * before any of it is passed on.
  */
 export async function filteredList(unfiltered: ListReply, chain: FilterChain): Promise<ListReply> {
   if (chain.filters.length === 0) return unfiltered
@@ -20,18 +17,11 @@ export async function filteredList(unfiltered: ListReply, chain: FilterChain): P
   const gvk = objectKind(list.gvk)
   const look = (batch: ListBatch): ListBatch => filterBatch(batch, gvk, representation, chain)
   const headers = reply.headers.without((name) => name === 'content-length')
-  // A list that may still be refused must not begin.
-  if (representation.encoding === 'json' && !chain.needsPreparing) {
-    return { ...reply, headers, list: { ...streamOf(list), batches: each(list.batches, look) } }
-  }
-  const prepared = chain.needsPreparing
-    ? await committed(list, (objects) => prepareFilters(chain, gvk, representation, objects))
-    : streamOf(list)
-  return {
-    ...reply,
-    headers,
-    list: await staged(prepared, representation, look),
-  }
+  const filtered =
+    representation.encoding === 'json'
+      ? { ...streamOf(list), batches: each(list.batches, look) }
+      : await staged(list, representation, look)
+  return { ...reply, headers, list: filtered }
 }
 
 /** A filtered batch; the same one where no object changes, so that it leaves in its own bytes. */
@@ -101,34 +91,6 @@ async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch>
   yield* batches
 }
 
-/**
- * The list after its commit, and after the filters have prepared their decisions on all of it:
- * filters that decide in the commit have decided, and there is one wait for the disk instead of one
- * for each batch. Throws `BrokenAnswer` where the list breaks off.
- */
-async function committed(
-  list: ListStream,
-  prepare: (objects: readonly ApiObject[]) => Promise<void>,
-): Promise<ListStream> {
-  const batches: ListBatch[] = []
-  try {
-    for await (const batch of list.batches) batches.push(batch)
-  } catch (cause) {
-    return brokenAnswer(cause)
-  }
-  await list.end()
-  await prepare(batches.flatMap(({ objects }) => objects))
-  return { ...streamOf(list), batches: yielding(batches) }
-}
-
-/** Lets others have their turn between batches. */
-async function* yielding(batches: readonly ListBatch[]): AsyncGenerator<ListBatch> {
-  for (const batch of batches) {
-    yield batch
-    await turn()
-  }
-}
-
 /** The same list; `onListed` is called with its version before its end is released. */
 export function notedList(reply: ListReply, onListed: (version: string) => void): ListReply {
   const { list, upstreamBody } = reply
@@ -150,22 +112,4 @@ async function* ending(
 ): AsyncGenerator<readonly Uint8Array[]> {
   yield* body
   await end()
-}
-
-/** Waits until filters have prepared their decisions on objects. Throws a 503 where they cannot. */
-export async function prepareFilters(
-  chain: FilterChain,
-  gvk: GVK,
-  { encoding }: Representation,
-  objects: readonly ApiObject[],
-): Promise<void> {
-  if (!chain.needsPreparing) return
-  try {
-    await chain.prepare(gvk, encoding, objects)
-  } catch (cause) {
-    if (cause instanceof StatusError) throw cause
-    throw new StatusError(serviceUnavailable('a filter cannot decide yet which objects to show'), {
-      cause,
-    })
-  }
 }

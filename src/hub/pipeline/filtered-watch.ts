@@ -17,14 +17,12 @@ import {
 } from '../filter/shown-states.ts'
 import { objectKind } from '../../api/codec/list.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
-import type { ApiObject } from '../../api/kube/object.ts'
 import {
   compareVersions,
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
 import { expired } from '../../api/kube/status.ts'
-import { prepareFilters } from './filtered-list.ts'
 
 export interface FilterChangeHooks {
   /**
@@ -131,7 +129,7 @@ export class FilteredWatch {
         }
         const group = await next
         if (group.done === true) return
-        const shown = await this.#filter(group.value)
+        const shown = this.#filter(group.value)
         if (shown.length > 0) yield shown
         this.#notePosition(group.value)
       }
@@ -176,19 +174,16 @@ export class FilteredWatch {
     // Another client may have observed the collection up to its newest version under a former
     // state, and be disconnected now.
     shown.changed(collection, now.state, this.#furthest(position))
-    const representation = reply.representation()
+    const { encoding } = reply.representation()
     // Read before anything is awaited: the snapshot is at its version only until then.
     const held = reply.snapshot?.()
     const version = resourceVersion(held?.resourceVersion)
     if (!held || !version || compareVersions(version, position) < 0) throw new Expired(shownUnknown)
     this.#uncompared = [...this.#uncompared, { former, position, held: version }]
     const gvk = (this.#gvk = objectKind(held.gvk))
-    const { encoding } = representation
-    const settle = (objects: readonly ApiObject[]): Promise<void> =>
-      prepareFilters(now, gvk, representation, objects)
     let objects = 0
     const compared = { snapshot: held, gvk, encoding, upTo: position, before: former, now }
-    for await (const events of differences(compared, settle)) {
+    for await (const events of differences(compared)) {
       objects += events.length
       yield events
     }
@@ -206,7 +201,7 @@ export class FilteredWatch {
     return version && compareVersions(version, position) > 0 ? version : position
   }
 
-  async #filter(group: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
+  #filter(group: readonly WatchEvent[]): readonly WatchEvent[] {
     const chain = this.#chain
     if (!chain) return group
     const { reply } = this.#parts
@@ -214,7 +209,6 @@ export class FilteredWatch {
     const isPlain = this.#uncompared.length === 0
     if (isPlain && chain.filters.length === 0) return group
     const gvk = reply.gvk()
-    await prepareFilters(chain, gvk, representation, objectsOf(group))
     const judge = reply.isShared ? judgeOnce : filterEvent
     const { encoding } = representation
     return group.flatMap((event) => {
@@ -271,9 +265,6 @@ class Expired extends Error {
 }
 
 export const stateOf = (chain: FilterChain | undefined): ChainState => chain?.state ?? unfiltered
-
-const objectsOf = (events: readonly WatchEvent[]): readonly ApiObject[] =>
-  events.flatMap((event) => ('object' in event ? [event.object] : []))
 
 /** The results of chains for events that several watches share; collected with the event. */
 const results = new WeakMap<WatchEvent, Map<FilterChain, WatchEvent | undefined>>()

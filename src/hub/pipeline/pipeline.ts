@@ -17,7 +17,6 @@ import { withDeadline } from './deadline.ts'
 import { isShort, type Admission } from './admission.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { priorityLevels } from './priority-levels.ts'
-import { withPropagationDetection, type DetectPropagation } from './propagation-detection.ts'
 import type { OpenRequest } from './open-requests.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import { refusalTrace, withTrace, type OnAnswer } from './trace.ts'
@@ -28,7 +27,6 @@ interface PipelineParts {
   readonly callers: AuthenticationRules
   readonly metrics: HubMetrics
   readonly filtering: FilterParts
-  readonly detectPropagation: DetectPropagation
   readonly admission: Admission
   /** The memory that the process may use, about. */
   readonly memoryLimitBytes: number
@@ -78,8 +76,6 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withDeadline(parts.stopping))
       // above API servers and cache alike, so that both answers are filtered the same
       .through(withFilters(parts.filtering))
-      // detects pods that another hub has filtered, while no filter acts here
-      .through(withPropagationDetection(parts.detectPropagation))
       .to(dispatcher(parts.dispatch))
   )
 }

@@ -81,7 +81,7 @@ export async function resumedWatch(
     giveUp: () => ending.abort(),
   })
   const shownReply = { ...reply, events: watch.events(), gvk: () => watch.gvk }
-  return chain?.filters.length ? filteredBy(shownReply, { filters: chain.filters }) : shownReply
+  return chain?.state.acts ? filteredBy(shownReply, { filters: chain.filters }) : shownReply
 }
 
 /** `undefined`: it begins with the state of the collection, or with the next event. */

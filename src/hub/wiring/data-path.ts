@@ -27,7 +27,6 @@ import {
   type DispatchParts,
   type UpstreamPathParts,
 } from '../pipeline/dispatch.ts'
-import type { DetectPropagation } from '../pipeline/propagation-detection.ts'
 import { trafficLabels, type OnAnswer } from '../pipeline/trace.ts'
 import type { OpenRequest } from '../pipeline/open-requests.ts'
 import type { Admission } from '../pipeline/admission.ts'
@@ -220,7 +219,6 @@ interface ClientPathParts {
   readonly owners: SocketOwners
   readonly accepted: AcceptedCertificates
   readonly filters: EnabledFilters
-  readonly detectPropagation: DetectPropagation
   /** Requests the inputs that the filters of an exchange need. */
   readonly ensureInputs: EnsureInputs
   readonly shown: ShownStates
@@ -259,7 +257,6 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       shown,
       hooks: filterChangeHooks(log),
     },
-    detectPropagation: parts.detectPropagation,
     admission: parts.admission,
     memoryLimitBytes: memoryLimit(config),
     stopping: parts.stopping,

@@ -5,7 +5,6 @@ import type { HubConfig, LiveConfig } from '../../config/hub-config.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters } from '../filter/filters.ts'
-import type { ShownPods } from '../filter/host-network/shown-pods.ts'
 import { unknownInputs, type InputName } from '../filter/inputs.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -37,19 +36,13 @@ type DecisionCounts = Pick<FilterStatus, 'edited' | 'withheld' | 'failed' | 'las
 
 /** The filters that the live configuration enables; their failures go to log and metrics. */
 export class EnabledFilters extends Filters {
-  readonly #kept: Pick<ShownPods, 'of' | 'settle' | 'areKept'>
   readonly #metrics: HubMetrics
   #builtIn: readonly FilterDefinition[]
   #live: LiveConfig
   #own: readonly FilterDefinition[] = []
   readonly #counts = new Map<string, DecisionCounts>()
 
-  constructor(
-    config: HubConfig,
-    kept: Pick<ShownPods, 'of' | 'settle' | 'areKept'>,
-    metrics: HubMetrics,
-    log: Logger,
-  ) {
+  constructor(config: HubConfig, metrics: HubMetrics, log: Logger) {
     const known = {
       ...unknownInputs,
       nodeName: config.nodeName,
@@ -68,9 +61,8 @@ export class EnabledFilters extends Filters {
       },
     })
     this.#live = config
-    this.#kept = kept
     this.#metrics = metrics
-    this.#builtIn = allFilters(kept, config.hostNetworkPropagation)
+    this.#builtIn = allFilters(config.hostNetworkPropagation)
     this.#enable()
   }
 
@@ -151,16 +143,9 @@ export class EnabledFilters extends Filters {
     this.#enable()
   }
 
-  /** Rebuilds the filters after `areKept` of the shown pods has changed. */
-  remake(): void {
-    this.#builtIn = allFilters(this.#kept, this.#live.hostNetworkPropagation)
-    this.#enable()
-  }
-
   reconfigure(next: LiveConfig): void {
     const { hostNetworkPropagation: propagation } = next
-    if (propagation !== this.#live.hostNetworkPropagation)
-      this.#builtIn = allFilters(this.#kept, propagation)
+    if (propagation !== this.#live.hostNetworkPropagation) this.#builtIn = allFilters(propagation)
     this.#live = next
     this.#enable()
     this.setInputs({ propagation })

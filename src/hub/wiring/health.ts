@@ -11,7 +11,6 @@ export class Health {
   #storeFailure: string | undefined
   #unusableConfig: string | undefined
   #waitingConfig: string | undefined
-  #unusableFilters: string | undefined
   #setAside: string | undefined
   #listening: readonly string[] = []
 
@@ -55,14 +54,6 @@ export class Health {
       waiting.length === 0 ? undefined : `[ ]config ${waitsForNextStart(waiting)}`
   }
 
-  filtersUnusable(mistakes: readonly string[]): void {
-    this.#unusableFilters = unusableLine('filter-module', mistakes)
-  }
-
-  filtersLoaded(): void {
-    this.#unusableFilters = undefined
-  }
-
   /** The checks that decide readiness. */
   checks(store: LogStore, { cachePath }: StartConfig, stopping: AbortSignal): ReadinessCheck[] {
     const misplaced = `${cachePath} was removed or replaced under the hub: what it records is lost with its process, start it again`
@@ -96,7 +87,7 @@ export class Health {
       ...cloud.upstreams.map(upstreamLine),
       ...(cloud.online === false ? oldestLine(store) : []),
       ...this.#listening.map((line) => `[+]listening ${line}`),
-      ...[this.#setAside, this.#unusableConfig, this.#waitingConfig, this.#unusableFilters].filter(
+      ...[this.#setAside, this.#unusableConfig, this.#waitingConfig].filter(
         (line) => line !== undefined,
       ),
     ]

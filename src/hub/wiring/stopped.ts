@@ -14,7 +14,6 @@ import { KnownPodReferences } from '../boot/pod-references.ts'
 import { bootVerdict, type BootVerdict } from '../boot/verdict.ts'
 import { NodeWrites } from '../answers/node-writes.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
-import { ShownPods } from '../filter/host-network/shown-pods.ts'
 import { unknownInputs } from '../filter/inputs.ts'
 import type { LogStore } from '../store/log/log-store.ts'
 import { bytesOnDisk } from '../store/log/open.ts'
@@ -140,16 +139,10 @@ async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise
 }
 
 /** The mode of propagation, the node's pool and the ports of the hub are in no file. */
-async function hostNetwork({ rootDir, store, nodeName }: StoppedParts): Promise<StoppedNetworks> {
-  await using kept = new ShownPods(join(rootDir, 'host-network.json'), {
-    cached: () => [],
-    onKept: () => undefined,
-    onFailure: () => undefined,
-  })
+async function hostNetwork({ store, nodeName }: StoppedParts): Promise<StoppedNetworks> {
   const report = await hostNetworkReport({
     inputs: { ...unknownInputs, nodeName },
     pods: podsAsListed(store, nodeName),
-    kept,
     reserved: [],
   })
   return { ...report, mode: 'unknown' }

@@ -3,7 +3,6 @@ import type { Cursor, Path } from '../../../api/codec/cursor.ts'
 import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
 import type { Inputs } from '../inputs.ts'
 import { shownAs } from './rule.ts'
-import type { ShownPods } from './shown-pods.ts'
 
 /**
  * The network on which the kubelet gets a pod: the host's because the pod requests it, the host's
@@ -52,7 +51,6 @@ export interface HostNetworkReportOptions {
   readonly inputs: Pick<Inputs, 'nodeName' | 'propagation' | 'pool'>
   /** Unfiltered. */
   readonly pods: Iterable<{ readonly cursor: Cursor; readonly uid: string }> | undefined
-  readonly kept: Pick<ShownPods, 'of'>
   /** The ports of the hub. */
   readonly reserved: readonly ReservedPort[]
 }
@@ -90,10 +88,10 @@ async function reportedPods(
 
 function reportPod(
   { cursor, uid }: { readonly cursor: Cursor; readonly uid: string },
-  { inputs, kept }: HostNetworkReportOptions,
+  { inputs }: HostNetworkReportOptions,
 ): ReportedPod {
   const requested = cursor.value(['spec', 'hostNetwork']) === true
-  const isPropagated = shownAs(cursor, kept.of(uid), inputs) === 'propagated'
+  const isPropagated = shownAs(cursor, inputs) === 'propagated'
   const phase = cursor.value(['status', 'phase'])
   return {
     namespace: cursor.namespace,

@@ -1,30 +1,22 @@
 import { isMirrorPod, type Cursor } from '../../../api/codec/cursor.ts'
 import type { Inputs } from '../inputs.ts'
-import type { Shown } from './shown-pods.ts'
 
 /**
- * How the kubelet gets a pod: as it first got it, by what the hub has kept or else by the pod's
- * status, and a new one by mode and pool. 'unknown' where the kind of the pool would decide and is
- * unknown; `undefined` where there is nothing to decide.
+ * How the kubelet gets a pod: on the host's network though it does not request it, or as the API
+ * server has it. 'unknown': the kind of the pool decides, and is unknown.
+ */
+type Shown = 'propagated' | 'unchanged' | 'unknown'
+
+/**
+ * A pod that a kubelet runs keeps its network, which the pod's status shows: a kubelet restarts a
+ * pod whose network changes. On a new pod mode and pool decide.
  */
 export function shownAs(
   pod: Cursor,
-  known: Shown | undefined,
   inputs: Pick<Inputs, 'nodeName' | 'propagation' | 'pool'>,
-): Shown | 'unknown' | undefined {
-  if (!mayBePropagated(pod, inputs.nodeName)) return undefined
-  return known ?? shownByStatus(pod) ?? shownWhenNew(inputs)
-}
-
-/** The same; `undefined`, too, where the pod cannot be read. */
-export function shownIfReadable(
-  ...decided: Parameters<typeof shownAs>
-): ReturnType<typeof shownAs> {
-  try {
-    return shownAs(...decided)
-  } catch {
-    return undefined
-  }
+): Shown {
+  if (!mayBePropagated(pod, inputs.nodeName)) return 'unchanged'
+  return shownByStatus(pod) ?? shownWhenNew(inputs)
 }
 
 /**
@@ -57,10 +49,7 @@ function addresses(pod: Cursor, one: string, all: string): readonly unknown[] {
   return [pod.value(['status', one]), ...listed].filter((each) => each !== undefined)
 }
 
-function shownWhenNew({
-  propagation,
-  pool,
-}: Pick<Inputs, 'propagation' | 'pool'>): Shown | 'unknown' {
+function shownWhenNew({ propagation, pool }: Pick<Inputs, 'propagation' | 'pool'>): Shown {
   if (propagation === 'off' || pool === null) return 'unchanged'
   if (pool?.hostNetwork === undefined) return 'unknown'
   return pool.hostNetwork ? 'propagated' : 'unchanged'

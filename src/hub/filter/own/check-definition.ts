@@ -29,22 +29,15 @@ export function whyUnusable(definition: FilterDefinition, file: string): string 
     return `create throws for a sample node: ${reasonOf(cause, file)}`
   }
   if (made === undefined) return undefined
-  const filter = filterIn(made)
-  if (!filter)
-    return `create must return a function, { filter, before } or undefined, not ${printed(made)}`
-  const decision = sampleDecision(filter, definition)
+  if (typeof made !== 'function')
+    return `create must return a function or undefined, not ${printed(made)}`
+  const decision = sampleDecision(made as Filter, definition)
   if (decision === threw || isDecision(decision)) return undefined
   if (decision instanceof Promise) {
     decision.catch(() => undefined)
     return 'the filter is asynchronous: it must return its decision at once'
   }
   return `the filter must return 'leave', 'withhold' or a list of edits, not ${printed(decision)}`
-}
-
-function filterIn(made: unknown): Filter | undefined {
-  const isSettling = isFields(made) && typeof made['before'] === 'function'
-  const filter = isSettling ? made['filter'] : made
-  return typeof filter === 'function' ? (filter as Filter) : undefined
 }
 
 const threw = Symbol('threw')

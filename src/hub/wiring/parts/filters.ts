@@ -5,64 +5,46 @@ import type { RequestedServingCertificate } from '../../../http/client/requested
 import type { Exchange, Handler } from '../../../http/exchange/exchange.ts'
 import type { HubMetrics } from '../../../metrics/metrics.ts'
 import type { FilterDefinition } from '../../filter/filter.ts'
-import type { ShownPods } from '../../filter/host-network/shown-pods.ts'
 import { HubConfigMap } from '../config-map.ts'
 import { DummyInterface } from '../dummy-interface.ts'
 import { EnabledFilters } from '../enabled-filters.ts'
 import { FilterInputs } from '../filter-inputs.ts'
-import { followModules } from '../filter-modules.ts'
-import type { Health } from '../health.ts'
-import { HostNetwork, shownPodsOf } from '../host-network.ts'
+import { HostNetwork } from '../host-network.ts'
 import { ReachableAddress } from '../hub-address.ts'
 import type { RecordedComponents } from '../recorded-components.ts'
 import { requestedServingOf, servingLine } from '../serving-certificate.ts'
 import type { CacheParts } from './cache.ts'
 import type { CloudParts } from './cloud.ts'
 
-interface Dependencies extends Pick<CacheParts, 'store' | 'committed'> {
-  readonly health: Health
+interface Dependencies extends Pick<CacheParts, 'store'> {
   readonly metrics: HubMetrics
   readonly log: Logger
 }
 
 /** The filters in force. */
-export interface FilterParts extends AsyncDisposable {
+export interface FilterParts {
   readonly filters: EnabledFilters
-  /** Pods whose network the kubelet has been shown. */
-  readonly kept: ShownPods
   readonly hostNetwork: HostNetwork
   /** `modules`: the filters of their files, where these were read together with the settings. */
   reconfigure(next: LiveConfig, modules: readonly FilterDefinition[] | undefined): void
 }
 
 /** `modules`: the filters of `--filter-module`. */
-export async function openFilters(
+export function openFilters(
   config: HubConfig,
   modules: readonly FilterDefinition[],
-  { store, committed, health, metrics, log }: Dependencies,
-): Promise<FilterParts> {
-  await using parts = new AsyncDisposableStack()
-  const podsKept = new Broadcast()
-  const kept = parts.use(shownPodsOf(config, store, { onKept: () => podsKept.announce(), log }))
-  const filters = new EnabledFilters(config, kept, metrics, log)
-  podsKept.listen(() => filters.remake())
+  { store, metrics, log }: Dependencies,
+): FilterParts {
+  const filters = new EnabledFilters(config, metrics, log)
   filters.modules(modules)
-  const follower = parts.use(followModules(config, modules, { filters, health, metrics, log }))
   const inputs = (): EnabledFilters['inputs'] => filters.inputs
-  const hostNetwork = parts.use(new HostNetwork({ config, inputs, store, kept, metrics, log }))
-  parts.use(committed.listen(() => hostNetwork.schedule()))
-  const open = parts.move()
   return {
     filters,
-    kept,
-    hostNetwork,
+    hostNetwork: new HostNetwork({ config, inputs, store, metrics, log }),
     reconfigure: (next, read) => {
-      // Before the first answer in another mode.
-      if (next.hostNetworkPropagation !== 'off') kept.keep()
+      if (read) filters.modules(read)
       filters.reconfigure(next)
-      follower.move(next.filters.modules, read)
     },
-    [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }
 

@@ -1,7 +1,6 @@
 import { now } from '../../../base/clock.ts'
 import { ownVersion } from '../../../base/own-version.ts'
 import type { RecentLines } from '../../../base/recent-lines.ts'
-import { Throttled } from '../../../base/throttled.ts'
 import { parseJson } from '../../../api/kube/json.ts'
 import type { StartConfig } from '../../../config/hub-config.ts'
 import type { Connections } from '../../../http/client/connections.ts'
@@ -46,7 +45,7 @@ interface StatusParts {
   readonly hour: LastHour
   readonly open: Iterable<OpenRequest>
   readonly boot: { readonly lastVerdict: BootVerdict | undefined }
-  readonly hostNetwork: { report(): Promise<HostNetworkReport> }
+  readonly hostNetwork: { readonly recent: { get(): Promise<HostNetworkReport> } }
   readonly filters: Pick<EnabledFilters, 'statuses'>
   readonly checks: readonly ReadinessCheck[]
   readonly verboseLines: () => readonly string[]
@@ -57,16 +56,12 @@ interface StatusParts {
 /** The most items of each list; a node has fewer. */
 export const mostItems = 200
 
-/** Reading all pods costs more than the rest of the status, and their networks rarely change. */
-const networkMs = 10_000
-
 /** Composes the status document of a hub, in time slices; does nothing until it is called. */
 export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
   const { config, cloud, connections, serving, store, cachers, answers, hour, open } = parts
   const startedAt = time(now())
-  const network = new Throttled(() => parts.hostNetwork.report(), networkMs)
   return async () => {
-    const { pods, ...hostNetwork } = await network.get()
+    const { pods, ...hostNetwork } = await parts.hostNetwork.recent.get()
     const cacherOf = new Map(cachers().map((cacher) => [textOf(addressOf(cacher.key)), cacher]))
     return {
       at: time(now()),
