@@ -71,10 +71,11 @@ async function startHub(t: Test) {
   }
   const verdict = Promise.withResolvers<string>()
   const { listener, seen } = await startListener(t, async (incoming) => {
-    await authenticate(incoming, rules).then(
-      ({ identity }) => verdict.resolve(identity),
-      () => verdict.resolve('refused'),
-    )
+    try {
+      verdict.resolve((await authenticate(incoming, rules)).identity)
+    } catch {
+      verdict.resolve('refused')
+    }
     return wholeReply('')
   })
   return { port: listener.port, seen, asked, letGo, verdict: verdict.promise }

@@ -50,6 +50,24 @@ export interface ClientCertificate {
   readonly fingerprint: string
 }
 
+/** The client's side of a request: one object, which all copies of the request share. */
+export interface RequestClient {
+  /** Bytes of the answer's body that were written to it. */
+  readonly sentBytes: number
+  /** Learns of such bytes as they are written. */
+  meter?: { written(bytes: number): void }
+  /** Ends the request in the client's place: aborts its signal. */
+  abort(reason: Error): void
+}
+
+/** Follows a request at its upstreams. */
+export interface RequestFollower {
+  /** An upstream may have received the first bytes of the request. */
+  sent(): void
+  /** Such bytes of an upstream's answer have arrived; 0: its head. */
+  received(bytes: number): void
+}
+
 /** A request as a listener received it. */
 export interface Incoming {
   readonly id: string
@@ -62,8 +80,10 @@ export interface Incoming {
   readonly body?: Readable
   /** Whether the client requests another protocol for its connection (WebSocket, SPDY). */
   readonly upgrade: boolean
-  /** Aborts when the client has disconnected, so that work for it stops. */
+  /** Aborts when the client has disconnected, or has its answer, so that work for it stops. */
   readonly signal: AbortSignalLike
+  /** Absent where the request has no client. */
+  readonly client?: RequestClient
   /**
    * Has to be called, any number of times, once the caller's identity is proven: the listener
    * tolerates more from the connections of such callers. Absent where the request has no client.
@@ -150,10 +170,7 @@ export interface Exchange extends Incoming {
   readonly content?: Buffer
   /** Where its traffic is counted; absent for the hub's own. */
   readonly traffic?: Traffic
-  /** Called when an upstream may have received the first bytes of the request. */
-  readonly onSent?: () => void
-  /** Called with the bytes of each part of an upstream's answer that arrives; 0: its head. */
-  readonly onReceived?: (bytes: number) => void
+  readonly follower?: RequestFollower
   /** The span of the request, where its trace is recorded. */
   readonly span?: Span
 }

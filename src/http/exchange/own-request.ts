@@ -42,7 +42,7 @@ export interface OwnRequest extends RequestCredentials {
   /** The component under which the answer is recorded; absent: that of the User-Agent. */
   readonly component?: string
   /** See `Exchange`. */
-  readonly onReceived?: Exchange['onReceived']
+  readonly follower?: Exchange['follower']
   readonly signal: AbortSignal
 }
 
@@ -56,7 +56,7 @@ let ownRequests = 0
 /** A request that the hub makes itself. */
 export function ownRequest(request: OwnRequest): Exchange {
   const { method, url, accept, content, gzip, signal } = request
-  const { userAgent = ownUserAgent, component = userAgent, onReceived } = request
+  const { userAgent = ownUserAgent, component = userAgent, follower } = request
   const { identity, credential, authorization, claim } = request
   const info = parseRequestInfo(method, url)
   ownRequests += 1
@@ -81,7 +81,7 @@ export function ownRequest(request: OwnRequest): Exchange {
     identity,
     credential,
     ...(claim && { claim }),
-    ...(onReceived && { onReceived }),
+    ...(follower && { follower }),
     representations: representationsOf(accept, info.query),
     ...(content && { content: content.bytes }),
   }

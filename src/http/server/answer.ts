@@ -1,5 +1,5 @@
-import { onAbort } from '../../base/abort.ts'
-import type { Handler, Incoming, Sink, WireReply } from '../exchange/exchange.ts'
+import { LightAbort, onAbort } from '../../base/abort.ts'
+import type { Handler, Incoming, RequestClient, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
 import type { ConnectionLimit, OnCut, RequestActivity } from './connection-limit.ts'
 import type { StalledAnswers } from './stalled-answers.ts'
@@ -53,7 +53,9 @@ export async function answer(
 ): Promise<void> {
   const { signal } = incoming
   const reply = await handler(incoming)
-  if (signal.aborted) return
+  if (signal.reason === clientGone) return
+  // It was ended meanwhile, and nothing reads this answer to its end.
+  if (signal.aborted && reply.kind !== 'body') throw signal.reason
   if (reply.kind === 'upgrade')
     throw new Error('the handler answered a plain request with an upgrade')
   // A certificate whose date has come meanwhile counts in a new handshake, which sees all of it.
@@ -66,6 +68,17 @@ export async function answer(
   // A watch may send nothing for minutes, but its client waits for the head.
   if (!sink.started) writer.flush()
   onAbort(signal, giveUp)
+}
+
+/** A client that waits for an answer: the signal of its request, and what was written to it. */
+export class WaitingClient extends LightAbort implements RequestClient {
+  sentBytes = 0
+  meter?: NonNullable<RequestClient['meter']>
+
+  wrote(bytes: number): void {
+    this.sentBytes += bytes
+    this.meter?.written(bytes)
+  }
 }
 
 /** The reason of a request's aborted signal: its client disconnected, or has its whole answer. */

@@ -1,12 +1,17 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { LightAbort, type AbortSignalLike } from '../../base/abort.ts'
 import { now, elapsed, afterUnlessClosed } from '../../base/clock.ts'
 import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
-import { answer, clientGone, type ResponseWriter, type ListenerParts } from './answer.ts'
+import {
+  answer,
+  clientGone,
+  WaitingClient,
+  type ResponseWriter,
+  type ListenerParts,
+} from './answer.ts'
 import type { RequestActivity } from './connection-limit.ts'
 import { HttpConnections } from './draining.ts'
 import { limits } from './limits.ts'
@@ -183,7 +188,7 @@ function answerRequest(
   if (hasBody(request) || offersUpgrade(request)) {
     response.once('finish', () => discardBody(request, activity))
   }
-  return answer(incoming(request, false, own.gone, activity), own, parts, activity)
+  return answer(incoming(request, false, own.client, activity), own, parts, activity)
 }
 
 /**
@@ -194,7 +199,7 @@ class Http1Answer implements PendingRequest, TrackedAnswer, ResponseWriter, Sink
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly activity: RequestActivity
-  readonly gone = new LightAbort()
+  readonly client = new WaitingClient()
   readonly #parts: ListenerParts
   // The server's timeout also detects progress within a single long write.
   readonly patienceMs = Number.POSITIVE_INFINITY
@@ -216,7 +221,7 @@ class Http1Answer implements PendingRequest, TrackedAnswer, ResponseWriter, Sink
     pendingRequestsOn(this.request.socket).delete(this)
     this.#parts.answers.delete(this)
     this.activity[Symbol.dispose]()
-    this.gone.abort(clientGone)
+    this.client.abort(clientGone)
   }
 
   /** Until its turn an answer waits for those before it, not for the client. */
@@ -255,6 +260,10 @@ class Http1Answer implements PendingRequest, TrackedAnswer, ResponseWriter, Sink
 
   breakOff(cause: Error): void {
     this.response.destroy(cause)
+  }
+
+  wrote(bytes: number): void {
+    this.client.wrote(bytes)
   }
 
   onBroken(cause: unknown): void {
@@ -310,11 +319,11 @@ async function answerUpgrade(
   { handler }: ListenerParts,
   activity: RequestActivity,
 ): Promise<void> {
-  const gone = new LightAbort()
-  socket.once('close', () => gone.abort(clientGone))
+  const client = new WaitingClient()
+  socket.once('close', () => client.abort(clientGone))
   socket.on('error', () => socket.destroy())
-  const reply = await handler(incoming(request, true, gone.signal, activity))
-  if (gone.signal.aborted) return
+  const reply = await handler(incoming(request, true, client, activity))
+  if (client.aborted) return
   if (reply.kind === 'upgrade') {
     reply.take(socket, head)
     return
@@ -330,7 +339,7 @@ async function answerUpgrade(
 function incoming(
   request: IncomingMessage,
   upgrade: boolean,
-  signal: AbortSignalLike,
+  client: WaitingClient,
   activity: RequestActivity,
 ): Incoming {
   return {
@@ -341,7 +350,8 @@ function incoming(
     peer: peerOf(request.socket),
     ...(hasBody(request) && { body: request }),
     upgrade,
-    signal,
+    signal: client,
+    client,
     onProven: activity.proven,
     onDisproven: activity.disproven,
   }

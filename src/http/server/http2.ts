@@ -6,13 +6,18 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import { LightAbort } from '../../base/abort.ts'
 import { elapsed, every, afterUnlessClosed, turn } from '../../base/clock.ts'
 import { releaseSession } from '../../base/http2-session.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest } from '../../api/kube/status.ts'
-import { answer, clientGone, type ResponseWriter, type ListenerParts } from './answer.ts'
+import {
+  answer,
+  clientGone,
+  WaitingClient,
+  type ResponseWriter,
+  type ListenerParts,
+} from './answer.ts'
 import type { RequestActivity } from './connection-limit.ts'
 import type { Drainable } from './http1.ts'
 import { limits } from './limits.ts'
@@ -194,10 +199,10 @@ export class Http2Connections implements Drainable {
       if (refuseStream(stream, malformed, activity)) retire()
       return
     }
-    const gone = new LightAbort()
-    stream.once('close', () => gone.abort(clientGone))
+    const client = new WaitingClient()
+    stream.once('close', () => client.abort(clientGone))
     stream.once('finish', () => {
-      gone.abort(clientGone)
+      client.abort(clientGone)
       discardRest(stream)
     })
     if (fields.expect === '100-continue') stream.additionalHeaders({ ':status': 100 })
@@ -210,7 +215,8 @@ export class Http2Connections implements Drainable {
       peer,
       ...(hasBody && { body: stream }),
       upgrade: false,
-      signal: gone.signal,
+      signal: client,
+      client,
       onProven: activity.proven,
       onDisproven: activity.disproven,
     }
@@ -218,6 +224,7 @@ export class Http2Connections implements Drainable {
     const writer = writerOf(stream, incoming.method === 'HEAD', {
       onBroken,
       onTaken,
+      wrote: (bytes) => client.wrote(bytes),
       // As in an API server (apiserver pkg/endpoints/filters/authentication.go): a flood of
       // refusals needs new connections.
       onHead: (status, last) => {
@@ -240,6 +247,7 @@ function writerOf(
   {
     onBroken,
     onTaken,
+    wrote,
     onHead,
   }: SinkCallbacks & { readonly onHead: (status: number, last: boolean) => void },
 ): ResponseWriter {
@@ -262,6 +270,7 @@ function writerOf(
         breakOff: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
         onBroken,
         onTaken,
+        wrote,
       }),
   }
 }

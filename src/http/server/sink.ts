@@ -6,6 +6,8 @@ import { limits } from './limits.ts'
 export interface SinkCallbacks {
   /** Called with the cause when an answer fails while its client is still connected. */
   readonly onBroken: (cause: unknown) => void
+  /** Called with the bytes of each part as it is written. */
+  readonly wrote: (bytes: number) => void
   /** Called when the client has taken something written. */
   readonly onTaken: () => void
 }
@@ -36,6 +38,7 @@ export class StreamSink implements Sink {
   write(chunk: Uint8Array, onWritten?: () => void): boolean {
     this.#started = true
     const stream = this.#stream
+    this.#options.wrote(chunk.byteLength)
     const { onTaken } = this.#options
     if (onWritten === undefined) stream.write(chunk, onTaken)
     else

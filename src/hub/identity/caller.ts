@@ -13,7 +13,7 @@ import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
 import { isWithinHost } from '../../api/request/host-check.ts'
 import type { Reach } from '../answers/on-site-reads.ts'
 import { presentedCredential } from './bearer-token.ts'
-import type { Claims } from './claims.ts'
+import type { ClaimedIdentity, Claims } from './claims.ts'
 import type { AcceptedCertificates } from './accepted-certificates.ts'
 import { isValidNow, namesNode } from './certificate.ts'
 import type { SocketOwners } from './socket-owner.ts'
@@ -60,12 +60,12 @@ export interface Outage {
  * Authenticates a request. Throws 401 where the caller cannot be identified, 403 where the caller
  * cannot be the identity it presents, 503 where the hub cannot find that out. As in the API server,
  * a certificate takes precedence over a token, and an invalid certificate is ignored, unless the
- * hub is offline.
+ * hub is offline. A promise only where something has to be found out.
  */
-export async function authenticate(
+export function authenticate(
   incoming: Incoming,
   rules: AuthenticationRules,
-): Promise<Caller> {
+): Caller | Promise<Caller> {
   const { tls } = incoming.peer
   const certificate = tls?.certificate
   if (certificate && isValidNow(certificate)) {
@@ -75,9 +75,25 @@ export async function authenticate(
   }
   if (!tls && !rules.plainServed) throw new StatusError(unauthorized(), { reason: notServed })
   const presented = presentedCredential(incoming)
-  if (presented) return { ...(await rules.claims.of(presented)), credential: 'caller' }
+  if (presented) {
+    const claimed = rules.claims.of(presented)
+    return claimed instanceof Promise ? claimed.then(byToken) : byToken(claimed)
+  }
   if (tls) return offlineNodeCaller(incoming, tls, rules)
-  if (!(await isNode(incoming, rules))) throw new StatusError(unauthorized(), { reason: unknown })
+  const node = isNode(incoming, rules)
+  return typeof node === 'boolean'
+    ? bySocket(incoming, node)
+    : node.then((is) => bySocket(incoming, is))
+}
+
+const byToken = ({ identity, claim }: ClaimedIdentity): Caller => ({
+  identity,
+  claim,
+  credential: 'caller',
+})
+
+function bySocket(incoming: Incoming, isNode: boolean): Caller {
+  if (!isNode) throw new StatusError(unauthorized(), { reason: unknown })
   return nodeCaller(incoming)
 }
 
@@ -153,9 +169,14 @@ function isNode({ peer }: Incoming, rules: AuthenticationRules): boolean | Promi
  * Whether root owns the client's socket on this host. Throws 503 where the owner cannot be looked
  * up, so that a kubelet repeats the request; a later call tries again.
  */
-export async function isRoot(peer: Peer, owners: SocketOwners): Promise<boolean> {
+export function isRoot(peer: Peer, owners: SocketOwners): boolean | Promise<boolean> {
+  const uid = owners.uid(peer)
+  return typeof uid === 'number' ? uid === 0 : isRootOnce(uid)
+}
+
+async function isRootOnce(known: Promise<number | undefined>): Promise<boolean> {
   try {
-    return (await owners.uid(peer)) === 0
+    return (await known) === 0
   } catch (cause) {
     if (!(cause instanceof Error) || !isExpectedFault(cause)) throw cause
     const reason = `${ownerUnknown}: ${cause.message}`

@@ -71,10 +71,23 @@ export class Claims {
    * Waits only where the signature is not verified yet with the cluster's present keys: once for
    * each token.
    */
-  async of({ token }: PresentedCredential): Promise<ClaimedIdentity> {
+  of({ token }: PresentedCredential): ClaimedIdentity | Promise<ClaimedIdentity> {
     if (token === undefined) return unprovable
     const hash = createHmac('sha256', this.#hashKey).update(token).digest('base64url')
-    const known = await this.#known(hash, token)
+    const proven = this.#proven.get(hash)
+    const known = proven ?? this.#unproven.get(hash) ?? { token: parseWebToken(token), ...unread }
+    // Requests that come meanwhile with the same token wait for the same.
+    if (!proven) this.#unproven.set(hash, known)
+    return this.#isVerified(known)
+      ? this.#claimed(hash, known)
+      : this.#verify(known).then(() => this.#claimed(hash, known))
+  }
+
+  #claimed(hash: string, known: KnownToken): ClaimedIdentity {
+    if (!this.#proven.has(hash) && this.#holds(hash, known)) {
+      this.#unproven.delete(hash)
+      this.#proven.set(hash, known)
+    }
     const account = known.token?.account
     const isOpen = account && this.#signature(known) === 'unknown' && !this.#isConfirmed(hash)
     return {
@@ -88,18 +101,6 @@ export class Claims {
         ...(isOpen && { confirm: (review) => this.#confirm(hash, known, account, review) }),
       },
     }
-  }
-
-  async #known(hash: string, token: string): Promise<KnownToken> {
-    const proven = this.#proven.get(hash)
-    const known = proven ?? this.#unproven.get(hash) ?? { token: parseWebToken(token), ...unread }
-    // Requests that come meanwhile with the same token wait for the same.
-    if (!proven) this.#unproven.set(hash, known)
-    if (!this.#isVerified(known)) await this.#verify(known)
-    if (proven || !this.#holds(hash, known)) return known
-    this.#unproven.delete(hash)
-    this.#proven.set(hash, known)
-    return known
   }
 
   #identity(hash: string, known: KnownToken): Identity {

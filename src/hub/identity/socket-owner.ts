@@ -39,7 +39,7 @@ type Sockets = ReadonlyMap<string, SocketLine>
  * works for Unix sockets only, and Node offers no access to SOCK_DIAG.
  */
 export class SocketOwners {
-  readonly #uids = new WeakMap<Peer, Promise<number | undefined>>()
+  readonly #uids = new WeakMap<Peer, number | Promise<number | undefined>>()
   readonly #tables: Readonly<Record<Family, SocketTable>>
 
   /**
@@ -53,13 +53,17 @@ export class SocketOwners {
     this.#tables = { tcp: table('tcp'), tcp6: table('tcp6') }
   }
 
-  uid(peer: Peer): Promise<number | undefined> {
+  /** A promise until it is known. */
+  uid(peer: Peer): number | Promise<number | undefined> {
     const known = this.#uids.get(peer)
-    if (known) return known
+    if (known !== undefined) return known
     const pending = this.#confirmedUid(peer)
     this.#uids.set(peer, pending)
-    const forget = (): void => void this.#uids.delete(peer)
-    pending.then((uid) => uid ?? forget(), forget)
+    const keep = (uid?: number): void => {
+      if (uid === undefined) this.#uids.delete(peer)
+      else this.#uids.set(peer, uid)
+    }
+    pending.then(keep, () => keep())
     return pending
   }
 

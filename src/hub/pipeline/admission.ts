@@ -1,11 +1,9 @@
 import { onAbort } from '../../base/abort.ts'
 import { after, elapsed } from '../../base/clock.ts'
 import { OpenList } from '../../base/open-list.ts'
-import type { Exchange, Handler, Reply, WireReply } from '../../http/exchange/exchange.ts'
-import { metered } from '../../http/exchange/sink-wrappers.ts'
+import type { Exchange, Handler, Reply, RequestFollower } from '../../http/exchange/exchange.ts'
 import { StatusError, timeout, tooManyRequests, type Status } from '../../api/kube/status.ts'
-import { isLongRunning } from '../../api/request/request-info.ts'
-import { Termination } from './termination.ts'
+import { changesNothing, isLongRunning } from '../../api/request/request-info.ts'
 import {
   priorityLevelOf,
   priorityLevels,
@@ -50,16 +48,68 @@ export const alwaysServed = 4
 const sampleMs = 250
 
 /** A short request that has a seat. */
-interface Admitted {
-  /** Of its request. */
-  readonly id: string
-  readonly termination: Termination
+class Admitted implements RequestFollower {
+  readonly exchange: Exchange
   readonly seat: Share
   readonly bytes: Share
+  readonly #add: (one: Admitted, bytes: number) => void
   /** Its body is still arriving; gives up waiting for that. */
-  arriving?: Disposable
+  arriving: Disposable | undefined
   /** What comes for it later is not counted. */
-  isHeld: boolean
+  isHeld = true
+  #isSent = false
+  #reject: ((reason: StatusError) => void) | undefined
+
+  constructor(
+    exchange: Exchange,
+    seat: Share,
+    bytes: Share,
+    add: (one: Admitted, bytes: number) => void,
+  ) {
+    this.exchange = exchange
+    this.seat = seat
+    this.bytes = bytes
+    this.#add = add
+  }
+
+  sent(): void {
+    this.#isSent = true
+  }
+
+  received(bytes: number): void {
+    this.#add(this, bytes)
+  }
+
+  /** Bytes that were written to the client are no longer held. */
+  written(bytes: number): void {
+    this.#add(this, -bytes)
+  }
+
+  /** The answer, which `end` may have replaced: what waits for a body heeds no signal. */
+  unlessEnded(answer: Promise<Reply>): Promise<Reply> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject
+      answer.then(resolve, reject)
+    })
+  }
+
+  /**
+   * Whether the client may safely repeat the request: it is a read, or no API server has received
+   * any of it.
+   */
+  get repeatable(): boolean {
+    return !this.#isSent || changesNothing(this.exchange)
+  }
+
+  /**
+   * Answers with `refusal`, which may make the client repeat the request, or where the request is
+   * not repeatable with `unknown`, which must not. An answer that has begun is broken off instead.
+   */
+  end(refusal: Status, unknown: Status): void {
+    const reason = new StatusError(this.repeatable ? refusal : unknown)
+    this.#reject?.(reason)
+    this.exchange.client?.abort(reason)
+  }
 }
 
 const tooMany = tooManyRequests('too many requests at once, please try again later', 1)
@@ -137,30 +187,24 @@ export class Admission {
         onAbort(exchange.signal, () => seat.release())
         return heldUntilBegun(seat, next(exchange))
       }
-      const { id, signal, body, headers } = exchange
+      const { signal, body, headers } = exchange
       const bytes = body ? bodyBytes(headers.get('content-length')) : 0
       if (!this.#bytes.fits(level, Math.max(bytes, 1))) {
         this.#onShed('memory', level)
         throw new StatusError(tooLittle)
       }
-      const one: Admitted = {
-        id,
-        termination: new Termination(exchange),
-        seat,
-        bytes: new Share(this.#bytes, exchange),
-        isHeld: true,
-      }
+      const one = new Admitted(exchange, seat, new Share(this.#bytes, exchange), this.#add)
       this.#all.add(one)
       one.seat.add(1)
-      one.bytes.add(bytes)
+      if (bytes > 0) one.bytes.add(bytes)
       if (body) {
         one.arriving = after(bodyMs, () => this.#end(one, 'slow-body', tooLate, tooLate))
         body.once('end', () => arrived(one))
       }
       onAbort(signal, () => this.#release(one))
-      // Counts the bytes of an answer as they arrive.
-      const onReceived = (received: number): void => this.#add(one, received)
-      const answer = one.termination.serve(next, { onReceived })
+      if (exchange.client) exchange.client.meter = one
+      const begun = next({ ...exchange, follower: one })
+      const answer = body ? one.unlessEnded(begun) : begun
       return level === 'unproven' ? raisedWhenProven(seat, answer) : answer
     }
 
@@ -189,7 +233,7 @@ export class Admission {
   #end(one: Admitted, reason: ShedReason, refusal: Status, unknown: Status): void {
     this.#onShed(reason, one.seat.level)
     this.#release(one)
-    one.termination.end(refusal, unknown)
+    one.end(refusal, unknown)
   }
 
   /**
@@ -208,10 +252,11 @@ export class Admission {
   }
 
   /** Adds to the bytes that a request holds; a negative number subtracts. */
-  #add(one: Admitted, bytes: number): void {
+  readonly #add = (one: Admitted, bytes: number): void => {
+    if (bytes === 0) return
     // More may leave than arrived: filters add bytes, and the cache answers as well.
     if (one.isHeld) one.bytes.add(bytes)
-    if (bytes <= 0) return
+    if (bytes < 0) return
     for (;;) {
       const level = this.#bytes.overfull
       if (level === undefined || !this.#endLargest(level)) return
@@ -226,22 +271,11 @@ export class Admission {
     if (first) this.#end(first, 'memory', tooLittle, unknownFate)
     return first !== undefined
   }
-
-  /** The layer above all that hold bytes: bytes that pass it are no longer held. */
-  readonly sending =
-    (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
-    (exchange) =>
-      next(exchange).then((reply) => {
-        if (reply.kind !== 'bytes') return reply
-        const one = this.#all.findLast(({ id }) => id === exchange.id)
-        if (!one) return reply
-        return { ...reply, source: metered(reply.source, (bytes) => this.#add(one, -bytes)) }
-      })
 }
 
 function arrived(one: Admitted): void {
   one.arriving?.[Symbol.dispose]()
-  delete one.arriving
+  one.arriving = undefined
 }
 
 async function heldUntilBegun(seat: Share, answer: Promise<Reply>): Promise<Reply> {
@@ -270,6 +304,6 @@ const upTo = (level: PriorityLevel): readonly PriorityLevel[] =>
 
 /** Repeatable requests are ended first, then those of lower levels, then those that hold most. */
 const byTerminationOrder = (one: Admitted, other: Admitted): number =>
-  Number(other.termination.repeatable) - Number(one.termination.repeatable) ||
+  Number(other.repeatable) - Number(one.repeatable) ||
   priorityLevels.indexOf(one.bytes.level) - priorityLevels.indexOf(other.bytes.level) ||
   other.bytes.amount - one.bytes.amount

@@ -2,7 +2,7 @@ import { forbidden, StatusError } from '../../api/kube/status.ts'
 import { componentOf } from '../../api/request/component.ts'
 import { rebindingFault } from '../../api/request/host-check.ts'
 import { representationsOf } from '../../api/request/representation.ts'
-import { parseRequestInfo } from '../../api/request/request-info.ts'
+import { parseRequestInfo, type RequestInfo } from '../../api/request/request-info.ts'
 import {
   isProven,
   type Exchange,
@@ -10,7 +10,7 @@ import {
   type Incoming,
   type WireReply,
 } from '../../http/exchange/exchange.ts'
-import { authenticate, type AuthenticationRules } from '../identity/caller.ts'
+import { authenticate, type AuthenticationRules, type Caller } from '../identity/caller.ts'
 import { KubeletNames } from '../identity/kubelet-names.ts'
 
 /**
@@ -24,20 +24,28 @@ export function withAuthentication(rules: AuthenticationRules, ownHosts: Readonl
   const hosts = new HostCheck(ownHosts)
   return (next: Handler<Exchange, WireReply>): Handler<Incoming, WireReply> => {
     const reporting = withProvenCaller(next)
-    return async (incoming) => {
-      hosts.check(incoming)
+    const proceed = (incoming: Incoming, info: RequestInfo, caller: Caller): Promise<WireReply> => {
       const { headers } = incoming
-      const info = parseRequestInfo(incoming.method, incoming.url)
-      const caller = await authenticate(incoming, rules)
+      const { identity, credential, claim, knownUntil } = caller
       const name = componentOf(headers.get('user-agent'))
-      const isNode = caller.credential === 'node'
       return reporting({
         ...incoming,
-        ...caller,
         info,
-        component: isNode ? kubelets.componentOf(name, info) : name,
+        component: credential === 'node' ? kubelets.componentOf(name, info) : name,
         representations: representationsOf(headers.get('accept'), info.query),
+        identity,
+        credential,
+        ...(claim && { claim }),
+        ...(knownUntil && { knownUntil }),
       })
+    }
+    return (incoming) => {
+      hosts.check(incoming)
+      const info = parseRequestInfo(incoming.method, incoming.url)
+      const caller = authenticate(incoming, rules)
+      return caller instanceof Promise
+        ? caller.then((known) => proceed(incoming, info, known))
+        : proceed(incoming, info, caller)
     }
   }
 }

@@ -1,4 +1,4 @@
-import { BrokenAnswer, type Recorder } from '../cache/recorder.ts'
+import { BrokenAnswer, type Recorder, type RecordingPlan } from '../cache/recorder.ts'
 import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
@@ -60,18 +60,21 @@ export interface DispatchParts extends UpstreamPathParts {
  */
 export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const { cloud, cachers } = parts
-  const forward: Handler<Exchange> = (exchange) => forwardOrFallBack(exchange, parts)
-  return async (exchange) => {
+  const forward: Handler<Exchange> = (exchange) => new Forwarded(exchange, parts).send()
+  const unlessOnline = async (exchange: Exchange): Promise<Reply> => {
     if (exchange.knownUntil?.aborted) throw new StatusError(noLongerKnown())
     if (exchange.knownUntil) return because(await fromCache(exchange, parts), onlyOfflineReason)
     if (cloud.online === undefined) {
       const early = await answerAtStartup(exchange, cloud, () => fromCache(exchange, parts))
       if (early) return because(early, 'no API server has answered a probe since the start')
     }
-    if (cloud.online !== true) return because(await fromCache(exchange, parts), offlineReason)
-    const reply = await cachers.online(exchange, forward)
-    return reply.from === 'cloud' ? because(reply, onlineReason(exchange)) : reply
+    if (cloud.online === true) return cachers.online(exchange, forward)
+    return because(await fromCache(exchange, parts), offlineReason)
   }
+  return (exchange) =>
+    cloud.online === true && !exchange.knownUntil
+      ? cachers.online(exchange, forward)
+      : unlessOnline(exchange)
 }
 
 const onlyOfflineReason =
@@ -124,37 +127,57 @@ async function fromCache(exchange: Exchange, { local }: DispatchParts): Promise<
 
 const unansweredReason = 'no API server answered the request'
 
-async function forwardOrFallBack(exchange: Exchange, parts: DispatchParts): Promise<Reply> {
-  let kept: Reply | StatusError | undefined
-  const insteadOfWaiting = async (): Promise<boolean> => {
-    kept = await keptAnswer(exchange, parts)
-    return kept !== undefined
+/** One request that goes to the API servers, and where none answers it, to the cache. */
+class Forwarded implements ForwardOptions {
+  readonly #exchange: Exchange
+  readonly #parts: DispatchParts
+  readonly onOutcome: ForwardOptions['onOutcome']
+  /** What the cache knew while no API server answered. */
+  #kept: Reply | StatusError | undefined
+  #tries = 0
+
+  constructor(exchange: Exchange, parts: DispatchParts) {
+    this.#exchange = exchange
+    this.#parts = parts
+    this.onOutcome = parts.onOutcome
   }
-  const { onOutcome } = parts
-  const options = isPlainRead(exchange) ? { onOutcome, insteadOfWaiting } : parts
-  for (let tries = 1; ; tries++) {
-    try {
-      if (isRefused(exchange, parts.cloud)) throw new CredentialsRefused()
-      return await forwardWithRetry(exchange, parts, options)
-    } catch (error) {
-      if (error instanceof CredentialsRefused) return await insteadOfRefusal(error, exchange, parts)
-      const failed = error instanceof Unreachable || error instanceof BrokenAnswer
-      if (!failed || exchange.signal.aborted) throw error
-      // An API server may have acted on a request that was sent: only a read can be answered again.
-      const sent = error instanceof BrokenAnswer || error.sent
-      if (sent && !changesNothing(exchange)) throw error
-      if (kept instanceof StatusError) throw kept
-      const reply =
-        kept ?? (requiresUpstream(exchange) ? undefined : await fromCache(exchange, parts))
-      if (!reply && tries > 1) throw error
-      if (!reply && (await parts.cloud.anyAnswers())) {
-        // A body that was partly read cannot be sent again.
-        if (isBodyConsumed(exchange)) throw error
-        continue
-      }
-      parts.onDiverted()
-      return because(reply ?? (await fromCache(exchange, parts)), unansweredReason)
+
+  async insteadOfWaiting(): Promise<boolean> {
+    if (!isPlainRead(this.#exchange)) return false
+    this.#kept = await keptAnswer(this.#exchange, this.#parts)
+    return this.#kept !== undefined
+  }
+
+  send(): Promise<Reply> {
+    const [exchange, parts] = [this.#exchange, this.#parts]
+    this.#tries++
+    if (isRefused(exchange, parts.cloud))
+      return insteadOfRefusal(new CredentialsRefused(), exchange, parts)
+    return forwardWithRetry(exchange, parts, this).then(
+      (reply) => because(reply, onlineReason(exchange)),
+      (error: unknown) => this.#failed(error),
+    )
+  }
+
+  async #failed(error: unknown): Promise<Reply> {
+    const [exchange, parts] = [this.#exchange, this.#parts]
+    if (error instanceof CredentialsRefused) return insteadOfRefusal(error, exchange, parts)
+    const failed = error instanceof Unreachable || error instanceof BrokenAnswer
+    if (!failed || exchange.signal.aborted) throw error
+    // An API server may have acted on a request that was sent: only a read can be answered again.
+    const sent = error instanceof BrokenAnswer || error.sent
+    if (sent && !changesNothing(exchange)) throw error
+    if (this.#kept instanceof StatusError) throw this.#kept
+    const reply =
+      this.#kept ?? (requiresUpstream(exchange) ? undefined : await fromCache(exchange, parts))
+    if (!reply && this.#tries > 1) throw error
+    if (!reply && (await parts.cloud.anyAnswers())) {
+      // A body that was partly read cannot be sent again.
+      if (isBodyConsumed(exchange)) throw error
+      return this.send()
     }
+    parts.onDiverted()
+    return because(reply ?? (await fromCache(exchange, parts)), unansweredReason)
   }
 }
 
@@ -192,23 +215,24 @@ function forwardWithRetry(
   parts: UpstreamPathParts,
   options: ForwardOptions = parts,
 ): Promise<Reply> {
-  return forwardAndRecord(exchange, parts, options).catch((error: unknown) => {
+  if (exchange.upgrade) return parts.upgrade(exchange)
+  const plan = parts.recorder.plan(exchange)
+  if (plan === undefined) return parts.forward(exchange, options)
+  return forwardAndRecord(plan, exchange, parts, options).catch((error: unknown) => {
     const broken = error instanceof BrokenAnswer
     if (!broken || exchange.signal.aborted || !changesNothing(exchange)) throw error
-    return forwardAndRecord(exchange, parts, options)
+    return forwardAndRecord(parts.recorder.plan(exchange) ?? plan, exchange, parts, options)
   })
 }
 
 function forwardAndRecord(
+  plan: RecordingPlan,
   exchange: Exchange,
-  parts: UpstreamPathParts,
+  { forward, recorder }: UpstreamPathParts,
   options: ForwardOptions,
 ): Promise<Reply> {
-  if (exchange.upgrade) return parts.upgrade(exchange)
-  const { forward, recorder } = parts
-  const plan = recorder.plan(exchange)
-  if (plan === undefined) return forward(exchange, options)
-  const readable = { ...exchange, headers: withReadableEncodings(exchange.headers) }
+  const headers = withReadableEncodings(exchange.headers)
+  const readable = headers === exchange.headers ? exchange : { ...exchange, headers }
   return forward(readable, options).then((reply) =>
     recorder.record(plan, withProvenIdentity(exchange), reply),
   )

@@ -26,11 +26,18 @@ import { unpackedHeaders, withLength } from '../../http/exchange/unpacked.ts'
 export const withEncoding =
   (onUnexpected: OnUnexpected) =>
   (next: Handler<Exchange>): Handler<Exchange, WireReply> =>
-  async (exchange) => {
+  (exchange) => {
+    const failed = (error: unknown): WireReply => failureReply(error, exchange, onUnexpected)
     try {
-      return encoded(await next(exchange))
+      return next(exchange).then((reply) => {
+        try {
+          return encoded(reply)
+        } catch (error) {
+          return failed(error)
+        }
+      }, failed)
     } catch (error) {
-      return failureReply(error, exchange, onUnexpected)
+      return Promise.resolve(failed(error))
     }
   }
 

@@ -139,6 +139,8 @@ function statusFor(
   { method, url, signal }: Incoming,
   onUnexpected: OnUnexpected,
 ): Status {
+  // The hub itself has ended the request, and whatever waited for something has failed of that.
+  if (signal.reason instanceof StatusError) return signal.reason.status
   const status = statusOf(error)
   if (status) return status
   if (signal.aborted) return clientClosedRequest

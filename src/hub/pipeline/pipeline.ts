@@ -14,7 +14,7 @@ import { withLastResort, type OnUnexpected } from './failures.ts'
 import type { FilterParts } from './resumed-watch.ts'
 import { withFilters } from './filter-answers.ts'
 import { withDeadline } from './deadline.ts'
-import { isShort, type Admission } from './admission.ts'
+import type { Admission } from './admission.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { priorityLevels } from './priority-levels.ts'
 import type { OpenRequest } from './open-requests.ts'
@@ -62,8 +62,8 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withTrace(parts))
       // explains an answer to root, and removes the field that requests it for all below
       .through(withExplanation((exchange) => mayBeExplained(exchange, parts.callers.owners)))
-      // above all layers that hold bytes: bounds what is held for clients that do not read
-      .through(withSending(admission, slowWatches))
+      // above all layers that hold bytes: bounds what watches hold for clients that do not read
+      .through(slowWatches.bounding)
       // encodes objects, and failures as a Status, in the representation that the client accepts
       .through(withEncoding(parts.onUnexpected))
       // sheds by priority level before anything is queued, and before memory runs out
@@ -78,14 +78,6 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       .through(withFilters(parts.filtering))
       .to(dispatcher(parts.dispatch))
   )
-}
-
-/** What short requests hold ceases to be held here; what the others hold is bounded here. */
-function withSending(admission: Admission, slowWatches: SlowWatches) {
-  return (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {
-    const [short, long] = [admission.sending(next), slowWatches.bounding(next)]
-    return (exchange) => (isShort(exchange) ? short : long)(exchange)
-  }
 }
 
 function showSeats({ seats }: Admission, metrics: HubMetrics): void {

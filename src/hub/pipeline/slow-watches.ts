@@ -1,5 +1,6 @@
 import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
 import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
+import { isShort } from './admission.ts'
 
 /** The share of the process's memory for slow clients. */
 export const watchesShare = 1 / 4
@@ -48,9 +49,11 @@ export class SlowWatches {
   readonly bounding =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     (exchange) =>
-      next(exchange).then((reply) =>
-        reply.kind === 'bytes' ? { ...reply, source: this.#bounded(reply.source) } : reply,
-      )
+      isShort(exchange)
+        ? next(exchange)
+        : next(exchange).then((reply) =>
+            reply.kind === 'bytes' ? { ...reply, source: this.#bounded(reply.source) } : reply,
+          )
 
   #bounded(source: ByteSource): ByteSource {
     return (sink) => {

@@ -14,7 +14,6 @@ import { accountOf, nodeIdentity } from '../../api/request/identity.ts'
 import type { HubMetrics, Traffic, TrafficLabels } from '../../metrics/metrics.ts'
 import { componentOf } from '../../api/request/component.ts'
 import { isLongRunning, isWatch, type RequestInfo } from '../../api/request/request-info.ts'
-import { metered } from '../../http/exchange/sink-wrappers.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Tracer } from '../../tracing/span.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
@@ -72,10 +71,11 @@ interface TraceParts {
 export function withTrace(parts: TraceParts) {
   return (below: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> => {
     const next = recordingSpans(parts.tracer, below)
-    return async (exchange) => {
-      const traced = new TracedRequest(exchange, parts)
+    return (exchange) => {
+      const traffic = parts.metrics.traffic(trafficLabels(exchange))
+      const traced = new TracedRequest(exchange, traffic, parts)
       onAbort(exchange.signal, () => traced.over())
-      return traced.answered(await next(exchange))
+      return next({ ...exchange, traffic }).then((reply) => traced.answered(reply))
     }
   }
 }
@@ -89,12 +89,11 @@ class TracedRequest implements OpenRequest {
   readonly #traffic: Traffic
   #reply: WireReply | undefined
   #code = 0
-  sentBytes = 0
 
-  constructor(exchange: Exchange, parts: TraceParts) {
+  constructor(exchange: Exchange, traffic: Traffic, parts: TraceParts) {
     this.exchange = exchange
     this.#parts = parts
-    this.#traffic = parts.metrics.traffic(trafficLabels(exchange))
+    this.#traffic = traffic
     if (exchange.info.isResource) this.#traffic.inFlight++
     if (isWatch(exchange.info)) parts.metrics.watches.add(1)
     parts.open.add(this)
@@ -104,18 +103,20 @@ class TracedRequest implements OpenRequest {
     return this.#reply?.from
   }
 
-  /** Counts the answer, and what is sent of it. */
+  get sentBytes(): number {
+    const reply = this.#reply
+    return reply?.kind === 'body' ? reply.body.byteLength : (this.exchange.client?.sentBytes ?? 0)
+  }
+
+  /** Counts the answer. */
   answered(reply: WireReply): WireReply {
     this.#reply = reply
     this.#parts.refused.answered(this.exchange, reply)
-    if (reply.kind === 'body') this.sentBytes = reply.body.byteLength
     if (reply.kind !== 'upgrade') this.#count(reply.status, reply)
     else if (reply.finalStatus) void reply.finalStatus.then((code) => this.#count(code, reply))
     else this.#count(101, reply)
     if (this.exchange.signal.aborted) this.#note(reply)
-    if (reply.kind !== 'bytes') return reply
-    const source = metered(reply.source, (bytes) => void (this.sentBytes += bytes))
-    return { ...reply, source }
+    return reply
   }
 
   /** The client has disconnected, or has its answer. */

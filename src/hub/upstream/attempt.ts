@@ -175,7 +175,7 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
     this.#controller = controller
     if (this.#state !== 'connecting') return
     this.#state = 'sent'
-    this.#outgoing.exchange.onSent?.()
+    this.#outgoing.exchange.follower?.sent()
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
@@ -203,7 +203,7 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
     const { traffic, exchange } = this.#outgoing
     this.#upstream.received()
     traffic.receivedBytes += bytes
-    exchange.onReceived?.(bytes)
+    exchange.follower?.received(bytes)
   }
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {

@@ -23,9 +23,9 @@ export const withCompression =
   (forward: Forward, { always, mayChange, onUnpacked }: CompressionRules): Forward =>
   (exchange, options) => {
     if (acceptsGzip(exchange.headers)) {
-      if (exchange.method !== 'GET') return forward(exchange, options)
+      if (exchange.method !== 'GET' || !mayChange(exchange)) return forward(exchange, options)
       return forward(exchange, options).then((reply) =>
-        reply.status === 200 && mayChange(exchange) ? inflated(reply, exchange, onUnpacked) : reply,
+        reply.status === 200 ? inflated(reply, exchange, onUnpacked) : reply,
       )
     }
     if (!always() || !isOfCollection(exchange)) return forward(exchange, options)
@@ -43,7 +43,7 @@ const isOfCollection = ({ method, info, headers }: Exchange): boolean =>
 /** A 204 or 304 has no body, even if its headers name an encoding. */
 const inflated = (
   reply: UpstreamReply,
-  { onReceived }: Exchange,
+  { follower }: Exchange,
   onUnpacked: OnUnpacked,
 ): UpstreamReply =>
   isGzip(reply.headers) && reply.status !== 204 && reply.status !== 304
@@ -54,7 +54,7 @@ const inflated = (
         source: sourceOf(
           unpacked(new Chunks(bodyOf(reply)), (packedBytes, unpackedBytes) => {
             onUnpacked(packedBytes, unpackedBytes)
-            onReceived?.(unpackedBytes - packedBytes)
+            follower?.received(unpackedBytes - packedBytes)
           }),
         ),
       }

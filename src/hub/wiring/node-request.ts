@@ -1,7 +1,7 @@
 import { onAbort } from '../../base/abort.ts'
 import { afterAwake } from '../../base/clock.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
+import type { Exchange, Handler, Reply, RequestFollower } from '../../http/exchange/exchange.ts'
 import { ownRequest, type OwnRequest } from '../../http/exchange/own-request.ts'
 import { isExpected, type OnUnexpected } from '../pipeline/failures.ts'
 import { discard } from '../upstream/forward.ts'
@@ -49,7 +49,7 @@ export function nodeRequests(
             ...asNode,
             ...request,
             signal: over.signal,
-            onReceived: () => patience.renew(),
+            follower: patience,
           }),
         ),
       )
@@ -66,7 +66,7 @@ export function nodeRequests(
 }
 
 /** Calls `act` once the server has been silent for `nodePatienceMs`, until disposed. */
-class Patience implements Disposable {
+class Patience implements Disposable, RequestFollower {
   readonly #act: () => void
   #waiting: Disposable
 
@@ -75,7 +75,9 @@ class Patience implements Disposable {
     this.#waiting = afterAwake(nodePatienceMs, act)
   }
 
-  renew(): void {
+  sent(): void {}
+
+  received(): void {
     this.#waiting[Symbol.dispose]()
     this.#waiting = afterAwake(nodePatienceMs, this.#act)
   }

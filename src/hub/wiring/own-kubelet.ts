@@ -41,7 +41,7 @@ export const ownKubeletOf = ({
   kubelet: new OwnKubelet({
     credentials: () => connections.credentials,
     addresses: () => kubeletAddresses(kubeletCache(store, nodeName), nodeName),
-    isRoots: (peer) => isRoot(peer, owners),
+    isRoots: async (peer) => isRoot(peer, owners),
   }),
   ownUse: (exchange, info, review) => {
     const { certificate } = connections.credentials

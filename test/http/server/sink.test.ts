@@ -20,6 +20,7 @@ function written(): Written {
     breakOff: () => undefined,
     onBroken: () => undefined,
     onTaken: () => undefined,
+    wrote: () => undefined,
   })
   for (const name of ['first', 'second']) sink.write(Buffer.from(name), () => taken.push(name))
   return { stream, taken, go: () => go?.() }

@@ -5,6 +5,7 @@ import {
   authenticate,
   type AnonymousLoopback,
   type AuthenticationRules,
+  type Caller,
 } from '../../../src/hub/identity/caller.ts'
 import { Claims } from '../../../src/hub/identity/claims.ts'
 import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
@@ -60,9 +61,12 @@ const offline = (rules: AuthenticationRules): AuthenticationRules => ({
   outage: { ...noOutage, offline: async () => new AbortController().signal },
 })
 
+const authenticated = async (...asked: Parameters<typeof authenticate>): Promise<Caller> =>
+  authenticate(...asked)
+
 /** The code of the Status that refuses a caller; 0 where it is let in. */
 const refusal = (incoming: Incoming, rules: AuthenticationRules): Promise<number> =>
-  authenticate(incoming, rules).then(
+  authenticated(incoming, rules).then(
     () => 0,
     (error: unknown) => (error instanceof StatusError ? error.status.code : -1),
   )
@@ -87,7 +91,7 @@ void t.test('a caller is answered 503 where the owner of its socket cannot be re
     [request(), full],
     [withoutCertificate, offline(full)],
   ] as const) {
-    const error = await authenticate(incoming, by).catch((cause: unknown) => cause)
+    const error = await authenticated(incoming, by).catch((cause: unknown) => cause)
     t.match(error, {
       status: {
         code: 503,
@@ -97,14 +101,14 @@ void t.test('a caller is answered 503 where the owner of its socket cannot be re
     })
   }
   // A mistake in the program is logged where the request fails.
-  await t.rejects(authenticate(request(), failing(new TypeError('a mistake'))), TypeError)
+  await t.rejects(authenticated(request(), failing(new TypeError('a mistake'))), TypeError)
 })
 
 void t.test(
   'the node’s credentials cannot impersonate, in any case of the field name',
   async (t) => {
     for (const field of ['Impersonate-User', 'impersonate-uid', 'IMPERSONATE-EXTRA-SCOPES']) {
-      const asked = authenticate(request(field, 'jane'), rules('root', 0))
+      const asked = authenticated(request(field, 'jane'), rules('root', 0))
       const { status } = (await asked.then(
         () => t.fail('it is let in'),
         (error: unknown) => error,
@@ -115,7 +119,7 @@ void t.test(
 )
 
 void t.test('without credentials, root is the node, and no other user is', async (t) => {
-  t.strictSame(await authenticate(request(), rules('root', 0)), {
+  t.strictSame(await authenticated(request(), rules('root', 0)), {
     identity: 'node',
     credential: 'node',
   })
@@ -125,7 +129,7 @@ void t.test('without credentials, root is the node, and no other user is', async
 })
 
 void t.test('with --anonymous-loopback=node any local user is the node', async (t) => {
-  t.strictSame(await authenticate(request(), rules('node', 1000)), {
+  t.strictSame(await authenticated(request(), rules('node', 1000)), {
     identity: 'node',
     credential: 'node',
   })
@@ -137,7 +141,7 @@ void t.test('with --anonymous-loopback=none not even root is', async (t) => {
 
 void t.test('a caller with a token is its holder, never the node, and uses it alone', async (t) => {
   for (const mode of ['root', 'node', 'none'] as const) {
-    const caller = await authenticate(request('Authorization', 'Bearer abc'), rules(mode, 0))
+    const caller = await authenticated(request('Authorization', 'Bearer abc'), rules(mode, 0))
     t.match(caller.identity, /^token:[\w-]{43}$/)
     t.equal(caller.credential, 'caller')
   }
@@ -153,7 +157,7 @@ void t.test('an empty or a strange Authorization does not make its sender the no
     'Bearer x\ty',
     'x'.repeat(60_000),
   ]) {
-    const caller = await authenticate(request('authorization', value), rules('node', 0))
+    const caller = await authenticated(request('authorization', value), rules('node', 0))
     t.equal(caller.credential, 'caller', value.slice(0, 20))
     t.equal(caller.identity, 'unproven')
     t.equal(caller.claim?.holds(), false)
@@ -166,7 +170,7 @@ void t.test(
     const token = 'Bearer eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl'
     const identity = async (value: string, key = 'key of this hub'): Promise<string> =>
       (
-        await authenticate(request('Authorization', value), {
+        await authenticated(request('Authorization', value), {
           ...rules('none'),
           claims: claims(key),
         })
@@ -185,7 +189,7 @@ void t.test(
     const silent: Incoming = { ...request(), peer: { ...peer, tls: { withoutCertificate: true } } }
     t.equal(await refusal(silent, rules('root', 0)), 401, 'online')
     t.equal(await refusal(silent, rules('node', 0)), 401, 'online')
-    const { knownUntil, ...caller } = await authenticate(silent, offline(rules('root', 0)))
+    const { knownUntil, ...caller } = await authenticated(silent, offline(rules('root', 0)))
     t.strictSame(caller, { identity: 'node', credential: 'node' })
     t.equal(knownUntil?.aborted, false, 'for as long as the hub is offline')
     const refused = { ...silent, peer: { ...peer, tls: {} } }

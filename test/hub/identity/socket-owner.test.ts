@@ -210,7 +210,7 @@ void t.test('a lookup that found no owner, or failed, is repeated', async (t) =>
     return table ?? ''
   })
   t.equal(await owners.uid(loopback), undefined)
-  await t.rejects(owners.uid(loopback), { message: 'EMFILE' })
+  await t.rejects(async () => owners.uid(loopback), { message: 'EMFILE' })
   t.equal(await owners.uid(loopback), 7)
   t.equal(await owners.uid(loopback), 7, 'and who was found is not')
 })

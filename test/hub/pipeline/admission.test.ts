@@ -1,12 +1,8 @@
 import t from 'tap'
 import { PassThrough } from 'node:stream'
-import type {
-  BytesReply,
-  Claim,
-  Exchange,
-  Sink,
-  WireReply,
-} from '../../../src/http/exchange/exchange.ts'
+import type { BytesReply, Claim, Exchange } from '../../../src/http/exchange/exchange.ts'
+import { untilAborted } from '../../../src/base/abort.ts'
+import { WaitingClient } from '../../../src/http/server/answer.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { StatusError } from '../../../src/api/kube/status.ts'
 import { Admission, type ShedReason } from '../../../src/hub/pipeline/admission.ts'
@@ -44,44 +40,31 @@ interface Asking {
 
 /** One request through a budget: the test lets bytes come from the cloud, and go to the client. */
 class Through {
-  readonly over = new AbortController()
+  readonly over = new WaitingClient()
   readonly answer: Promise<number>
   readonly id = `${id++}`
-  #onReceived: Exchange['onReceived']
-  #to: Sink | undefined
+  #follower: Exchange['follower']
 
   constructor(budget: Admission, url: string, { method = 'GET', claim, answers }: Asking = {}) {
     const exchange: Exchange = {
-      ...exchangeOf(url, { method, signal: this.over.signal }),
+      ...exchangeOf(url, { method, signal: this.over }),
+      client: this.over,
       id: this.id,
       ...(claim && { claim }),
     }
-    const cloud = async ({ onSent, onReceived }: Exchange): Promise<BytesReply> => {
-      onSent?.()
-      this.#onReceived = onReceived
-      await answers
+    const cloud = async ({ follower, signal }: Exchange): Promise<BytesReply> => {
+      follower?.sent()
+      this.#follower = follower
+      const ended = untilAborted(signal)
+      await (answers && Promise.race([answers, ended]))
+      signal.throwIfAborted()
       return { ...head, source: () => () => undefined }
     }
-    // What is between waits for all of an answer, and then hands it on.
-    const between = async (asked: Exchange): Promise<WireReply> => {
-      await budget.admitting(cloud)(asked)
-      return {
-        ...head,
-        source: (sink) => {
-          this.#to = sink
-          return () => undefined
-        },
-      }
+    const asked = async (): Promise<number> => {
+      await budget.admitting(cloud)(exchange)
+      return 200
     }
-    this.answer = budget
-      .sending(between)(exchange)
-      .then(
-        (reply) => {
-          if (reply.kind === 'bytes') reply.source({ ...nowhere })
-          return 200
-        },
-        (error: { status: { code: number } }) => error.status.code,
-      )
+    this.answer = asked().catch((error: { status: { code: number } }) => error.status.code)
   }
 
   async comes(bytes: number): Promise<void> {
@@ -90,21 +73,15 @@ class Through {
   }
 
   receives(bytes: number): void {
-    this.#onReceived?.(bytes)
+    this.#follower?.received(bytes)
   }
 
   goes(bytes: number): void {
-    this.#to?.write(Buffer.alloc(bytes))
+    this.over.wrote(bytes)
   }
 }
 
 const head = { kind: 'bytes', status: 200, headers: new HeaderList(), from: 'cloud' } as const
-const nowhere: Sink = {
-  write: () => true,
-  drained: () => Promise.resolve(),
-  end: () => undefined,
-  fail: () => undefined,
-}
 
 void t.test('short requests are shed before memory goes, and watches are not', async (t) => {
   const shed: ShedReason[] = []
@@ -120,7 +97,7 @@ void t.test('short requests are shed before memory goes, and watches are not', a
     200,
     'what has gone to the client is held no longer',
   )
-  first.over.abort()
+  first.over.abort(undefined)
   t.equal(budget.held, 0, 'nor is an answer without a client')
 })
 
@@ -142,7 +119,7 @@ void t.test(
     for (const each of served) t.equal(await each.answer, 200)
     t.equal(await new Through(budget, pods).answer, 429)
     t.equal(await new Through(budget, `${pods}?watch=true`).answer, 200)
-    served[0]?.over.abort()
+    served[0]?.over.abort(undefined)
     t.equal(await new Through(budget, pods).answer, 200)
   },
 )

@@ -226,7 +226,7 @@ void t.test('a slow write that was sent in part gets 504 without Retry-After', a
     2,
     () => undefined,
   )(async (exchange) => {
-    if (exchange.url === pods) exchange.onSent?.()
+    if (exchange.url === pods) exchange.follower?.sent()
     return afterBody(exchange)
   })
   const [sent, token] = [posting(), posting()]

@@ -78,11 +78,11 @@ async function ask(t: Teardown): Promise<Asked> {
   })
   const seen = new EventEmitter()
   const dispatch = async (asked: Exchange): Promise<Reply> => {
-    const onReceived = (bytes: number): void => {
-      asked.onReceived?.(bytes)
+    const received = (bytes: number): void => {
+      asked.follower?.received(bytes)
       seen.emit('part')
     }
-    const exchange = { ...asked, onReceived }
+    const exchange = { ...asked, follower: { sent: () => undefined, received } }
     const isInVain = (): Promise<boolean> => Promise.resolve(false)
     const traffic = { receivedBytes: 0 }
     const outgoing = { exchange, headers: asked.headers, repeatable: false, isInVain, traffic }

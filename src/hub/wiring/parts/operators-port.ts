@@ -103,13 +103,13 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
           running: { filters, answers: counts, open },
           hostNetwork,
         }),
-        authorize: ({ peer }) => isRoot(peer, owners),
+        authorize: async ({ peer }) => isRoot(peer, owners),
       },
       authorize: (caller) => mayInspect(caller, inspectors),
     },
     page: pageFiles(),
     joinToken: {
-      authorize: ({ peer }) => isRoot(peer, owners),
+      authorize: async ({ peer }) => isRoot(peer, owners),
       replace: (token) => obtained.replaceToken(token),
     },
     onBroken: (err) =>
