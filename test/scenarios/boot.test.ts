@@ -1,5 +1,5 @@
 import t from 'tap'
-import { attachmentName } from '../../src/hub/boot/pod-dependencies.ts'
+import { attachmentName } from '../../src/hub/boot/needs.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import {

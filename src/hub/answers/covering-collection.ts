@@ -12,7 +12,13 @@ import {
 import { namesObjects, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, memberKey } from './keys.ts'
-import type { CollectionKey, StoredCollection, ObjectStore, StoredList } from '../store/store.ts'
+import type {
+  CollectionKey,
+  StoredCollection,
+  ObjectStore,
+  StoredList,
+  StoredMember,
+} from '../store/store.ts'
 
 /** The stored collection that answers a list or watch: the requested one, or a wider one. */
 export interface CoveringCollection {
@@ -23,27 +29,34 @@ export interface CoveringCollection {
   readonly selection?: Selection
 }
 
-/**
- * The requested collection, in the first of the client's representations in which it is stored;
- * else the newest collection of the same caller that holds all of it. `undefined`: there is none.
- * Throws `MalformedSelector`.
- */
-export function coveringCollection(
+/** A collection in one of the representations in which it is requested. */
+export type WantedCollection = Pick<CoveringCollection, 'representation' | 'key'>
+
+/** The collection of a list or watch in each of its representations. Throws `MalformedSelector`. */
+export const wantedCollections = (
   exchange: Exchange,
   info: ResourceRequest,
+  representations: readonly Representation[] = exchange.representations,
+): readonly WantedCollection[] =>
+  representations.map((representation) => ({
+    representation,
+    key: collectionKey(exchange, info, representation),
+  }))
+
+/**
+ * The first of the collections that is stored; else the newest collection of the same caller that
+ * holds all of one. `undefined`: there is none.
+ */
+export function coveringCollection(
+  wanted: readonly WantedCollection[],
   store: ObjectStore,
 ): CoveringCollection | undefined {
-  for (const representation of exchange.representations) {
-    const key = collectionKey(exchange, info, representation)
+  for (const { representation, key } of wanted) {
     const version = store.version(key)
     if (version !== undefined) return { representation, key, resourceVersion: version }
   }
-  for (const representation of exchange.representations) {
-    const source = widerCollection(
-      collectionKey(exchange, info, representation),
-      representation,
-      store,
-    )
+  for (const { representation, key } of wanted) {
+    const source = widerCollection(key, representation, store)
     if (source) return source
   }
   return undefined
@@ -72,13 +85,15 @@ function newestFirst(a: StoredCollection, b: StoredCollection): number {
 }
 
 /**
- * The objects of a covering collection that were requested. `undefined` where they cannot be read.
+ * The objects of a covering collection that were requested, and of these those that are read.
+ * `undefined` where they cannot be read.
  */
 export function storedList(
   { representation, key, selection }: Omit<CoveringCollection, 'resourceVersion'>,
   store: ObjectStore,
+  isRead?: (member: StoredMember) => boolean,
 ): StoredList | undefined {
-  const stored = store.list(key)
+  const stored = store.list(key, isRead)
   if (!stored || !selection) return stored
   const gvk = objectKind(stored.gvk)
   const selected = (object: ApiObject): boolean =>

@@ -16,7 +16,12 @@ import {
 } from './requested-version.ts'
 import { documentKeys, memberKey, objectKey } from './keys.ts'
 import type { ObjectStore, StoredCollection, StoredObject } from '../store/store.ts'
-import { coveringCollection, newestCoveringVersion, storedList } from './covering-collection.ts'
+import {
+  coveringCollection,
+  newestCoveringVersion,
+  storedList,
+  wantedCollections,
+} from './covering-collection.ts'
 
 /**
  * The 503 for objects that the cache does not hold. It has no Retry-After: client-go repeats a 503
@@ -142,7 +147,7 @@ export function localList(
 ): ListReply {
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
-  const collection = coveringCollection(exchange, info, store)
+  const collection = coveringCollection(wantedCollections(exchange, info), store)
   if (!collection) throw unansweredCollection(info)
   const { representation, resourceVersion } = collection
   refuseInvalidVersion(options.resourceVersion, resourceVersion, 'list')

@@ -19,7 +19,7 @@ import { because } from '../../http/exchange/explanation.ts'
 import type { Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
 import type { HeaderList } from '../../http/exchange/headers.ts'
 import type { ObjectOfKind, ObjectStore, StoredList } from '../store/store.ts'
-import { coveringCollection, storedList } from './covering-collection.ts'
+import { coveringCollection, storedList, wantedCollections } from './covering-collection.ts'
 import { selectorsOf } from './keys.ts'
 import {
   newestRecord,
@@ -174,7 +174,7 @@ function ownTable(
   store: ObjectStore,
 ): StoredList | undefined {
   if (representation.projection !== 'table') return undefined
-  const source = coveringCollection({ ...exchange, representations: [representation] }, info, store)
+  const source = coveringCollection(wantedCollections(exchange, info, [representation]), store)
   return source && storedList(source, store)
 }
 

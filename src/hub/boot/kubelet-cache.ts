@@ -1,13 +1,13 @@
 import { objectKind } from '../../api/codec/list.ts'
-import { selectionOf, type Selection } from '../../api/codec/selection.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { pods } from '../../api/kube/resources.ts'
-import { canonicalFieldSelector, covers } from '../../api/kube/selectors.ts'
+import { canonicalFieldSelector } from '../../api/kube/selectors.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
-import type { CollectionKey, ObjectOfKind, ObjectStore, StoredList } from '../store/store.ts'
+import { coveringCollection, storedList } from '../answers/covering-collection.ts'
+import type { CollectionKey, ObjectOfKind, ObjectStore, StoredMember } from '../store/store.ts'
 import { documentAt, documentResource } from '../store/document.ts'
 
 /** An object in the encoding in which the kubelet read it. */
@@ -27,8 +27,6 @@ export interface CachedCollection {
   readonly gvk: GVK
   /** When an API server last confirmed it, in milliseconds since the epoch. */
   readonly confirmedAt: number
-  /** The newest of the versions of the list and of later events and bookmarks. */
-  readonly resourceVersion: string
   /** Iterated once. Throws a `StoreFailure` where it cannot be read. */
   readonly objects: Iterable<ApiObject>
 }
@@ -45,8 +43,11 @@ export interface CollectionQuery {
 export interface KubeletCache {
   /** The encodings that the kubelet accepts, most preferred first. */
   readonly encodings: readonly Encoding[]
-  /** `undefined`: never listed, or not to be served. */
-  collection(query: CollectionQuery): CachedCollection | undefined
+  /** `undefined`: never listed, or not to be served. `isRead`: of which objects; absent: of all. */
+  collection(
+    query: CollectionQuery,
+    isRead?: (member: StoredMember) => boolean,
+  ): CachedCollection | undefined
   /** 'absent': an API server has answered that it does not exist; `undefined`: not known. */
   object(gvr: GVR, namespace: string, name: string): CachedObject | 'absent' | undefined
   /** Stored documents of the node: discovery and the like. */
@@ -69,11 +70,11 @@ export const podsOf = (nodeName: string): CollectionQuery => ({
   fieldSelector: `spec.nodeName=${nodeName}`,
 })
 
-/** Changes with every change of the pods. It reads no object. */
-export const podsVersion = (store: ObjectStore, nodeName: string): string =>
-  (['protobuf', 'json'] as const)
-    .map((encoding) => store.version(keyOf(podsOf(nodeName), encoding)))
-    .join(' ')
+/** What changes with every change of the pods. It reads no object. */
+export function podsVersionOf(store: ObjectStore, nodeName: string): () => string {
+  const keys = (['protobuf', 'json'] as const).map((each) => keyOf(podsOf(nodeName), each))
+  return () => keys.map((key) => store.version(key)).join(' ')
+}
 
 /** Discovery without aggregation, and schemas, have one or two for each group and version. */
 const mostDocuments = 512
@@ -97,14 +98,21 @@ export function kubeletCache(store: ObjectStore, nodeName: string): KubeletCache
   const encodings: readonly Encoding[] = onlyJson ? ['json'] : ['protobuf', 'json']
   return {
     encodings,
-    collection(query) {
-      for (const find of [listedItself, wider]) {
-        for (const encoding of encodings) {
-          const found = find({ query, encoding, store })
-          if (found) return found
+    collection(query, isRead) {
+      const wanted = encodings.map((encoding) => ({
+        representation: objectRepresentation(encoding),
+        key: keyOf(query, encoding),
+      }))
+      const found = coveringCollection(wanted, store)
+      const stored = found && storedList(found, store, isRead)
+      return (
+        stored && {
+          encoding: found.representation.encoding,
+          gvk: objectKind(stored.gvk),
+          confirmedAt: stored.confirmedAt,
+          objects: Iterator.from(stored.batches).flatMap((batch) => batch),
         }
-      }
-      return undefined
+      )
     },
     object(gvr, namespace, name) {
       let absent: 'absent' | undefined
@@ -127,48 +135,6 @@ export function kubeletCache(store: ObjectStore, nodeName: string): KubeletCache
       const found = store.get(documentAt(nodeIdentity, url, accept))
       return typeof found === 'object' ? found.object.bytes : undefined
     },
-  }
-}
-
-interface Search {
-  readonly query: CollectionQuery
-  readonly encoding: Encoding
-  readonly store: ObjectStore
-}
-
-function listedItself({ query, encoding, store }: Search): CachedCollection | undefined {
-  const stored = store.list(keyOf(query, encoding))
-  return stored && collectionOf(stored, encoding)
-}
-
-/** The newest stored collection that holds all of the one requested. */
-function wider({ query, encoding, store }: Search): CachedCollection | undefined {
-  const key = keyOf(query, encoding)
-  const { partition, gvr, namespace } = key
-  const selection = selectionOf(gvr, key, objectRepresentation(encoding))
-  if (!selection) return undefined
-  const [newest] = store
-    .collections(partition, gvr, namespace)
-    .filter((each) => covers(each.key, key))
-    .flatMap((each) => store.list(each.key) ?? [])
-    .toSorted((a, b) => b.confirmedAt - a.confirmedAt)
-  return newest && collectionOf(newest, encoding, selection)
-}
-
-function collectionOf(
-  stored: StoredList,
-  encoding: Encoding,
-  selection?: Selection,
-): CachedCollection {
-  const gvk = objectKind(stored.gvk)
-  const isSelected = (object: ApiObject): boolean =>
-    selection?.selects(gvk, encoding, object) ?? true
-  return {
-    encoding,
-    gvk,
-    confirmedAt: stored.confirmedAt,
-    resourceVersion: stored.resourceVersion,
-    objects: Iterator.from(stored.batches).flatMap((batch) => batch.filter(isSelected)),
   }
 }
 

@@ -1,9 +1,8 @@
 import { isMirrorPod, type Cursor, type Path } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { ValueTooLarge } from '../../api/codec/decode-limit.ts'
-import type { GVK, GVR } from '../../api/kube/gvk.ts'
+import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
 import type { Json } from '../../api/kube/json.ts'
-import type { Encoding } from '../../api/kube/media-type.ts'
 import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
 import * as resources from '../../api/kube/resources.ts'
 
@@ -31,6 +30,10 @@ export interface ObjectReference {
   readonly by: 'list' | 'get' | 'listed'
   readonly need: Need
 }
+
+/** The same for references to the same object, read in the same way. */
+export const keyOf = ({ gvr, namespace, name, by }: ObjectReference): string =>
+  `${qualifiedResource(gvr)} ${by} ${namespace}/${name}`
 
 /** An object that a kubelet reads by name, and without which a pod does not start. */
 export const requiredObject = (gvr: GVR, namespace: string, name: string): ObjectReference => ({
@@ -68,12 +71,6 @@ export interface PodReferences {
    * when it starts (k/k pkg/kubelet/podcertificate).
    */
   readonly signers: readonly string[]
-}
-
-/** How the pods of a list are encoded. */
-export interface PodKind {
-  readonly encoding: Encoding
-  readonly gvk: GVK
 }
 
 /** Whether the kubelet starts the pod again with the node because an API server has it. */

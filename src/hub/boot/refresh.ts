@@ -1,15 +1,12 @@
-import { after, jitter, now } from '../../base/clock.ts'
-import { TimeSlices } from '../../base/time-slices.ts'
-import { qualifiedResource } from '../../api/kube/gvk.ts'
+import { after, elapsed, jitter, now } from '../../base/clock.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
-import * as resources from '../../api/kube/resources.ts'
-import { StoreFailure } from '../store/store.ts'
+import { pathOf } from '../../api/kube/resources.ts'
+import { selectorOfName } from '../../api/kube/selectors.ts'
 import { documentTypesOf } from '../../api/request/document-type.ts'
 import { schemaIndex } from './on-site-documents.ts'
-import { podsOf, type CachedDocument, type KubeletCache } from './kubelet-cache.ts'
-import { bootPods, type NodeRecords } from './node-dependencies.ts'
-import { isSettled, resolveReference, type ResolvedReference } from './pod-dependencies.ts'
-import { requiredObject, type ObjectReference } from './references.ts'
+import type { CachedDocument, KubeletCache } from './kubelet-cache.ts'
+import type { NeededObject, NodePods } from './needs.ts'
+import { keyOf, type ObjectReference } from './references.ts'
 import type { RefreshResult } from './verdict.ts'
 
 /** A GET as the kubelet sends it. */
@@ -25,12 +22,13 @@ export interface RefreshRequest {
  */
 export type RefreshOutcome = RefreshResult['outcome']
 
-export interface RefreshParts extends Pick<NodeRecords, 'nodeName' | 'references'> {
+export interface RefreshParts {
+  readonly pods: NodePods
   readonly cache: () => KubeletCache
   /** Documents to read although the kubelet does not. Called for each scan. */
   readonly documents: (cache: KubeletCache) => readonly RefreshRequest[]
   /** Differs after every change of the pods. Called often. */
-  readonly podsVersion: () => string | undefined
+  readonly podsVersion: () => string
   /**
    * Sends the request as the node and records the answer as one to the kubelet. Does not reject.
    */
@@ -53,12 +51,6 @@ const watchedMs = 150_000
 /** Pods rarely come alone: several changes share one pass. */
 const settleMs = 500
 
-/**
- * The share of the time that scans of the pods may take. Nearly every change is one of a status,
- * which adds no reference. At 100 changes a second to 500 pods a fiftieth was 200 us for each.
- */
-const scanShare = 0.004
-
 const maxConcurrent = 2
 const firstRetryMs = 10_000
 const lastRetryMs = 60 * 60_000
@@ -75,15 +67,12 @@ const documentFactor = 12
 /** Schemas are large. */
 const schemaFactor = 24 * 7 * documentFactor
 
-/** The state of the refreshes of one object or document. */
-interface RefreshState extends RefreshResult {
-  /**
-   * When this was written. A time in the future means that the clock was set back since: the state
-   * does not count then.
-   */
-  readonly notedAt: number
-  readonly dueAt: number
+/** The refreshes of one object or document. Times are of the clock of `elapsed`. */
+interface RefreshState {
+  /** Absent: it was not requested yet. */
+  readonly last?: RefreshResult
   readonly requestedAt: number
+  readonly dueAt: number
   /** In a row. An answer that the store did not keep counts as one. */
   readonly failures: number
 }
@@ -102,11 +91,11 @@ export class Refresher implements Disposable {
   #timerAt = Infinity
   #running = false
   #closed = false
+  /** The version of the pods, and the number of the changes of references, of the last pass. */
   #seen: string | undefined
+  #changes = -1
   /** When the next of the targets that were not due becomes due. */
-  #soonest = Infinity
-  /** Duration of the last two scans of the pods. */
-  #tookMs: readonly [number, number] = [0, 0]
+  #soonest = 0
 
   constructor(parts: RefreshParts) {
     this.#parts = parts
@@ -116,8 +105,7 @@ export class Refresher implements Disposable {
    * The result of the last refresh of an object; `undefined`: there was none since the hub started.
    */
   lastResult(of: ObjectReference): RefreshResult | undefined {
-    const found = this.#states.get(keyOf(of))
-    return found && found.requestedAt > 0 ? found : undefined
+    return this.#states.get(keyOf(of))?.last
   }
 
   /**
@@ -125,10 +113,8 @@ export class Refresher implements Disposable {
    * every commit.
    */
   storeChanged(): void {
-    const wait = this.#settleMs()
-    if (this.#closed || this.#running || this.#timerAt <= now() + wait) return
-    if (this.#parts.podsVersion() === this.#seen) return
-    this.#schedule(jitter(wait / 2, wait))
+    if (this.#closed || this.#running || this.#timerAt <= elapsed() + settleMs) return
+    if (this.#parts.podsVersion() !== this.#seen) this.#schedule(jitter(settleMs / 2, settleMs))
   }
 
   /**
@@ -136,13 +122,12 @@ export class Refresher implements Disposable {
    * as all other nodes refresh at the same time.
    */
   cameOnline(): void {
-    const spread = this.#parts.everyMs() / 10
-    const present = now()
+    const present = elapsed()
     for (const [key, state] of this.#states) {
-      if (state.dueAt >= present) continue
-      const dueAt = present + jitter(0, spread)
-      this.#states.set(key, { ...state, notedAt: present, dueAt })
+      const dueAt = present + jitter(0, this.#parts.everyMs() / 10)
+      if (state.dueAt < present) this.#states.set(key, { ...state, dueAt })
     }
+    this.#soonest = 0
     this.#schedule(jitter(0, settleMs))
   }
 
@@ -154,7 +139,7 @@ export class Refresher implements Disposable {
   #schedule(ms: number): void {
     if (this.#closed) return
     this.#timer?.[Symbol.dispose]()
-    this.#timerAt = now() + ms
+    this.#timerAt = elapsed() + ms
     this.#timer = after(ms, () => {
       this.#timerAt = Infinity
       void this.#pass()
@@ -164,28 +149,24 @@ export class Refresher implements Disposable {
   async #pass(): Promise<void> {
     if (this.#running || !this.#mayRequest()) return
     this.#running = true
+    let isFollowed = false
     try {
-      // A claim leads to a volume, a volume to its attachment and secrets: three steps, and one to
-      // see that there is no more.
-      for (let step = 0; step < 4; step++) {
-        this.#seen = this.#parts.podsVersion()
-        const due = await this.#due()
-        const objects = due.filter(({ reference }) => reference !== undefined)
-        if (objects.length === 0) {
-          await this.#refreshDocuments(due)
-          break
-        }
-        const turns = objects.values()
-        await Promise.all(Array.from({ length: maxConcurrent }, () => this.#refreshInTurn(turns)))
-      }
+      this.#seen = this.#parts.podsVersion()
+      const due = await this.#due()
+      const objects = due.filter(({ reference }) => reference !== undefined)
+      const turns = objects.values()
+      await Promise.all(Array.from({ length: maxConcurrent }, () => this.#refreshInTurn(turns)))
+      isFollowed = objects.length > 0
+      if (!isFollowed) await this.#refreshDocuments(due)
     } catch (cause) {
       this.#parts.onFailure(cause)
     } finally {
       this.#running = false
     }
-    // A pod may have come during the pass.
+    // What came may lead to more; and a pod may have come during the pass.
+    if (isFollowed) this.#soonest = 0
     const isSeen = this.#parts.podsVersion() === this.#seen
-    this.#schedule(isSeen ? this.#untilNext() : this.#settleMs())
+    this.#schedule(isFollowed ? 0 : isSeen ? this.#untilNext() : settleMs)
   }
 
   /** One at a time, and only while nothing is due that a pod needs: the link may be thin. */
@@ -195,11 +176,6 @@ export class Refresher implements Disposable {
       await this.#refresh(each)
       await pause(jitter(5, 50))
     }
-  }
-
-  /** How long changes of pods wait for a scan: scans take at most `scanShare` of the time. */
-  #settleMs(): number {
-    return Math.max(settleMs, Math.min(...this.#tookMs) / scanShare)
   }
 
   /** Going online later schedules another pass. */
@@ -220,51 +196,42 @@ export class Refresher implements Disposable {
     if (this.#mayRequest() || outcome !== 'failed') this.#note(target, outcome)
   }
 
-  #note({ key, reference, intervalFactor, known }: RefreshTarget, outcome: RefreshOutcome): void {
+  #note({ key, reference, intervalFactor, state }: RefreshTarget, outcome: RefreshOutcome): void {
     const before = this.#states.get(key)
-    if (reference && outcome === 'forbidden' && before?.outcome !== outcome)
+    if (reference && outcome === 'forbidden' && before?.last?.outcome !== outcome)
       this.#parts.onForbidden(reference)
-    const requestedAt = now()
+    const requestedAt = elapsed()
     const isAnswered = outcome === 'confirmed' || outcome === 'absent'
     // An answer that the disk does not keep is a failure: the hub backs off rather than repeat the
     // request all the time.
-    const failures = isAnswered && known ? 0 : (before?.failures ?? 0) + 1
+    const failures = isAnswered && isStored(state) ? 0 : (before?.failures ?? 0) + 1
     // An API server may refuse at first, until its authorizer has seen the pod.
     const waitMs = isAnswered
       ? this.#parts.everyMs() * intervalFactor
       : Math.min(waitAfter(failures, firstRetryMs), lastRetryMs)
-    const confirmedAt = isAnswered ? requestedAt : before?.confirmedAt
+    const confirmedAt = isAnswered ? now() : before?.last?.confirmedAt
     this.#states.set(key, {
-      outcome,
+      last: { outcome, ...(confirmedAt !== undefined && { confirmedAt }) },
       requestedAt,
-      notedAt: requestedAt,
       dueAt: requestedAt + waitMs * jitter(0.8, 1.2),
       failures,
-      ...(confirmedAt !== undefined && { confirmedAt }),
     })
   }
 
   /** The targets to refresh now. Drops the states of objects that no pod refers to any more. */
   async #due(): Promise<RefreshTarget[]> {
-    const { cache, nodeName, documents, references } = this.#parts
-    const { targets, tookMs } = await refreshTargets({
-      nodeName,
-      cache: cache(),
-      documents,
-      references,
-      isOver: () => this.#closed,
-    })
-    this.#tookMs = [tookMs, this.#tookMs[0]]
+    const cache = this.#parts.cache()
+    const changes = await this.#parts.pods.update(cache)
+    if (changes === this.#changes && elapsed() < this.#soonest) return []
+    const targets = await refreshTargets(this.#parts, cache)
     for (const key of this.#states.keys()) {
       if (!targets.has(key)) this.#states.delete(key)
     }
-    const present = now()
-    this.#soonest = Infinity
+    this.#changes = changes
+    this.#soonest = elapsed() + this.#parts.everyMs() / 10
     return [...targets.values()].filter((each) => {
-      const noted = this.#states.get(each.key)
-      const state = noted && noted.notedAt <= present ? noted : this.#first(each)
-      const dueAt = this.#dueAt(each, state)
-      if (dueAt <= present) return true
+      const dueAt = this.#dueAt(each, this.#states.get(each.key) ?? this.#first(each))
+      if (dueAt <= elapsed()) return true
       this.#soonest = Math.min(this.#soonest, dueAt)
       return false
     })
@@ -273,65 +240,52 @@ export class Refresher implements Disposable {
   /**
    * An object that is stored was read by the kubelet, or refreshed by the hub before it restarted.
    */
-  #first({ key, known }: RefreshTarget): RefreshState {
-    const wait = known ? jitter(0, this.#parts.everyMs() / 10) : 0
-    const notedAt = now()
-    const dueAt = notedAt + wait
-    const state = { outcome: 'confirmed', notedAt, dueAt, requestedAt: 0, failures: 0 } as const
-    this.#states.set(key, state)
-    return state
+  #first({ key, state }: RefreshTarget): RefreshState {
+    const dueAt = elapsed() + (isStored(state) ? jitter(0, this.#parts.everyMs() / 10) : 0)
+    const first = { dueAt, requestedAt: 0, failures: 0 }
+    this.#states.set(key, first)
+    return first
   }
 
   /**
    * When a target is due: as computed after its last refresh, but sooner or later depending on the
    * store's present state.
    */
-  #dueAt(target: RefreshTarget, state: RefreshState): number {
+  #dueAt(target: RefreshTarget, { last, dueAt, requestedAt, failures }: RefreshState): number {
     const everyMs = this.#parts.everyMs()
-    const { dueAt, requestedAt, failures } = state
-    if (isUnfinished(target, state)) {
+    const outcome = last?.outcome ?? 'confirmed'
+    // Its state is not final, or the store did not keep it or cannot read it.
+    if (outcome === 'confirmed' && !(target.state === 'final' || target.state === 'absent')) {
       const firstMs = Math.min(firstRetryMs, everyMs / 10)
       return Math.min(dueAt, requestedAt + waitAfter(failures, firstMs))
     }
-    // The kubelet may have read it since, or watch it.
-    const freshUntil = target.confirmedAt + target.intervalFactor * everyMs * 0.8
-    return Math.max(dueAt, freshUntil, target.watchedUntil)
+    // The kubelet may have read it since, or watch it. A time in the future was recorded before the
+    // clock was set back, and does not count.
+    const age = now() - target.confirmedAt
+    const freshMs = Math.max(target.intervalFactor * everyMs * 0.8, target.watchedMs)
+    return Math.max(dueAt, age < 0 ? 0 : elapsed() + freshMs - age)
   }
 
   #untilNext(): number {
-    const wait = Math.min(this.#soonest - now(), this.#parts.everyMs() / 10)
-    return Math.max(wait, settleMs) * jitter(0.9, 1.1)
+    return Math.max(this.#soonest - elapsed(), settleMs) * jitter(0.9, 1.1)
   }
 }
 
 /** An object or document to keep fresh. */
-interface RefreshTarget {
+interface RefreshTarget extends Pick<NeededObject, 'state' | 'confirmedAt'> {
   readonly key: string
   readonly request: RefreshRequest
-  /** Whether anything of it is stored, if only that it does not exist. */
-  readonly known: boolean
-  /** Its state is final: see `isSettled`. */
-  readonly settled: boolean
-  /**
-   * When an API server last confirmed it according to the store, in milliseconds since the epoch;
-   * 0: never, or not known.
-   */
-  readonly confirmedAt: number
-  /** A watch keeps it fresh until then. */
-  readonly watchedUntil: number
+  /** So long after it was confirmed a watch keeps it fresh. */
+  readonly watchedMs: number
   /** Multiple of the refresh interval. */
   readonly intervalFactor: number
   /** Absent for a document. */
   readonly reference?: ObjectReference
 }
 
-/**
- * Whether a confirmed object is to be requested again soon: its state is not final, or it is not in
- * the store, which did not keep it or cannot read it. The same for an object that was not requested
- * yet and is not stored.
- */
-const isUnfinished = ({ known, settled }: RefreshTarget, { outcome }: RefreshState): boolean =>
-  outcome === 'confirmed' && !(known && settled)
+/** Whether anything of it is stored, if only that it does not exist. */
+const isStored = (state: NeededObject['state']): boolean =>
+  state !== undefined && state !== 'damaged'
 
 /** Doubles with each failure in a row. */
 const waitAfter = (failures: number, firstMs: number): number =>
@@ -340,48 +294,29 @@ const waitAfter = (failures: number, firstMs: number): number =>
 /** Does not keep the process running. */
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void after(ms, resolve))
 
-const keyOf = ({ gvr, namespace, name }: ObjectReference): string =>
-  `${qualifiedResource(gvr)}/${namespace}/${name}`
+const urlOf = ({ gvr, namespace, name, by }: ObjectReference): string =>
+  by === 'get'
+    ? pathOf(gvr, namespace, name)
+    : `${pathOf(gvr, namespace)}?fieldSelector=${encodeURIComponent(selectorOfName(name))}`
 
-function urlOf({ gvr, namespace, name, by }: ObjectReference): string {
-  if (by === 'get') return resources.pathOf(gvr, namespace, name)
-  const selector =
-    name === '' ? '' : `?fieldSelector=${encodeURIComponent(`metadata.name=${name}`)}`
-  return `${resources.pathOf(gvr, namespace)}${selector}`
-}
+const targetOf = (needed: NeededObject, accept: string): RefreshTarget => ({
+  key: keyOf(needed),
+  request: { url: urlOf(needed), accept },
+  state: needed.state,
+  confirmedAt: needed.confirmedAt,
+  // A watch has it fresher than a refresh, and a list would drop the watch's event log.
+  watchedMs: needed.by === 'get' ? 0 : watchedMs,
+  intervalFactor: 1,
+  reference: needed,
+})
 
-/** A time in the future was recorded before the clock was set back, and does not count. */
-const plausible = (confirmedAt: number): number => (confirmedAt > now() ? 0 : confirmedAt)
-
-function targetOf(needed: ResolvedReference, accept: string): RefreshTarget {
-  const { by, found } = needed
-  const confirmedAt = plausible(needed.confirmedAt ?? 0)
-  return {
-    key: keyOf(needed),
-    request: { url: urlOf(needed), accept },
-    known: found !== undefined,
-    settled: isSettled(needed),
-    confirmedAt,
-    // A watch has it fresher than a refresh, and a list would drop the watch's event log.
-    watchedUntil: by === 'get' ? 0 : confirmedAt + watchedMs,
-    intervalFactor: 1,
-    reference: needed,
-  }
-}
-
-const documentKeyOf = ({ url, accept }: RefreshRequest): string => JSON.stringify([url, accept])
-
-const documentTarget = (
-  { url, accept }: RefreshRequest,
-  stored?: CachedDocument,
-): RefreshTarget => ({
-  key: documentKeyOf({ url, accept }),
-  request: { url, accept },
-  known: stored !== undefined,
-  settled: true,
-  confirmedAt: plausible(stored?.confirmedAt ?? 0),
-  watchedUntil: 0,
-  intervalFactor: isSchema(url) ? schemaFactor : documentFactor,
+const documentTarget = (request: RefreshRequest, stored?: CachedDocument): RefreshTarget => ({
+  key: JSON.stringify([request.url, request.accept]),
+  request,
+  state: stored && 'final',
+  confirmedAt: stored?.confirmedAt ?? 0,
+  watchedMs: 0,
+  intervalFactor: isSchema(request.url) ? schemaFactor : documentFactor,
 })
 
 const isSchema = (url: string): boolean => url.startsWith('/openapi/') && url !== schemaIndex
@@ -407,53 +342,22 @@ function* documentTargets(
   }
 }
 
-interface Scan extends NodeRecords, Pick<RefreshParts, 'documents'> {
-  readonly isOver: () => boolean
-}
-
-/**
- * All targets, none before a kubelet has listed its pods; and how long the scan took, without the
- * turns of other work. Stops early when `isOver`.
- */
+/** All targets; none before a kubelet has listed its pods. */
 async function refreshTargets(
-  scan: Scan,
-): Promise<{ readonly targets: ReadonlyMap<string, RefreshTarget>; readonly tookMs: number }> {
-  const { nodeName, cache, documents } = scan
+  { pods, documents }: Pick<RefreshParts, 'pods' | 'documents'>,
+  cache: KubeletCache,
+): Promise<ReadonlyMap<string, RefreshTarget>> {
   const targets = new Map<string, RefreshTarget>()
-  const slices = new TimeSlices()
-  const accept = cache.encodings.map((encoding) => mediaType(encoding)).join(',')
-  const add = (needed: ResolvedReference): void => {
-    const isUnread = needed.need === 'if-requested' && needed.found === undefined
-    // An object in a list of all is as fresh as that list.
-    if (isUnread || (needed.by === 'listed' && needed.name !== '')) return
-    if (targets.size < maxTargets) targets.set(keyOf(needed), targetOf(needed, accept))
-  }
-  const listed = cache.collection(podsOf(nodeName))
-  if (!listed) return { targets, tookMs: slices.tookMs }
+  const needs = await pods.needs(cache)
+  if (needs.pods === undefined) return targets
   for (const target of documentTargets(documents(cache), cache.documents()))
     targets.set(target.key, target)
-  add(resolveReference(requiredObject(resources.csiNodes, '', nodeName), cache))
-  for (const gvr of [resources.csiDrivers, resources.runtimeClasses]) add(listOfAll(gvr, cache))
-  try {
-    const walk = bootPods(listed, scan, {
-      read: ({ objects }) => objects.forEach(add),
-      // The boot verdict reports it.
-      malformed: () => undefined,
-    })
-    for (const _pod of walk) {
-      await slices.pause()
-      if (scan.isOver()) break
-    }
-  } catch (cause) {
-    // The boot verdict reports it; the next answer of an API server repairs it.
-    if (!(cause instanceof StoreFailure)) throw cause
+  const accept = cache.encodings.map((encoding) => mediaType(encoding)).join(',')
+  for (const needed of needs.objects) {
+    const isUnread = needed.need === 'if-requested' && needed.state === undefined
+    // A kubelet watches the lists that it keeps of all objects.
+    if (isUnread || needed.by === 'listed') continue
+    if (targets.size < maxTargets) targets.set(keyOf(needed), targetOf(needed, accept))
   }
-  return { targets, tookMs: slices.tookMs }
+  return targets
 }
-
-/**
- * A list that the kubelet keeps of all objects of a resource, refreshed only if the kubelet has
- * read it.
- */
-const listOfAll = (gvr: ObjectReference['gvr'], cache: KubeletCache): ResolvedReference =>
-  resolveReference({ gvr, namespace: '', name: '', by: 'listed', need: 'if-requested' }, cache)

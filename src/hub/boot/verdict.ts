@@ -1,17 +1,10 @@
-import { TimeSlices } from '../../base/time-slices.ts'
-import { tokenIn } from '../../api/codec/token-request.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
-import type { ApiObject } from '../../api/kube/object.ts'
 import * as resources from '../../api/kube/resources.ts'
-import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
-import { StoreFailure } from '../store/store.ts'
-import { tokenResource, tokenName } from '../store/token-name.ts'
-import { podsOf, type KubeletCache, type CollectionQuery } from './kubelet-cache.ts'
-import { bootPods, type NodeRecords } from './node-dependencies.ts'
-import { isSettled, type PodDependencies, type ResolvedReference } from './pod-dependencies.ts'
+import { tokenResource } from '../store/token-name.ts'
+import type { NeededObject, NeededToken, NodeNeeds, PodNeeds } from './needs.ts'
+import type { ObjectReference } from './references.ts'
 import type { RefusedRead } from './refused-reads.ts'
-import type { ObjectReference, TokenReference } from './references.ts'
 
 /**
  * Why an object that a pod needs would be missing after a power cut. `missing`: it was never read;
@@ -91,7 +84,9 @@ export interface RefreshResult {
   readonly confirmedAt?: number
 }
 
-export interface VerdictInputs extends NodeRecords {
+export interface VerdictInputs {
+  readonly nodeName: string
+  readonly needs: NodeNeeds
   /** In milliseconds since the epoch. */
   readonly now: number
   readonly lastRefresh: (of: ObjectReference) => RefreshResult | undefined
@@ -104,35 +99,18 @@ export interface VerdictInputs extends NodeRecords {
 /**
  * Decides by the store alone which objects a kubelet that starts now would find offline (k/k
  * pkg/kubelet: node, pods, services, drivers and runtime classes before any pod; then, for each
- * pod, all that it refers to). Goes through the pods in slices of time, each pod by the store's
- * content at that moment. What the other components of the node need is not known beforehand:
+ * pod, all that it refers to). What the other components of the node need is not known beforehand:
  * each counts while it is refused what it reads.
  */
-export async function bootVerdict(inputs: VerdictInputs): Promise<BootVerdict> {
-  const slices = new TimeSlices()
-  const problems = problemsOfNode(inputs)
-  const pods: PodVerdict[] = []
-  try {
-    const listed = inputs.cache.collection(podsOf(inputs.nodeName))
-    if (listed) {
-      const walk = bootPods(listed, inputs, {
-        read: (needs, pod) => podVerdict(needs, pod, inputs),
-        malformed: malformedPod,
-      })
-      for (const verdict of walk) {
-        if (verdict) pods.push(verdict)
-        await slices.pause()
-      }
-    }
-  } catch (cause) {
-    if (!(cause instanceof StoreFailure)) throw cause
-    problems.push(problem('damaged', listOf(resources.pods), 'the list of pods cannot be read'))
-  }
-  const unread = inputs.refused.length === 0 && isUnread(inputs)
-  problems.push(
-    ...refusedProblems(inputs.refused, [...problems, ...pods.flatMap((pod) => pod.problems)]),
-  )
-  const node = { name: inputs.nodeName, ready: problems.length === 0, unread, problems }
+export function bootVerdict(inputs: VerdictInputs): BootVerdict {
+  const { nodeName, needs, refused } = inputs
+  const problems = problemsOfNode(needs)
+  const all = Array.isArray(needs.pods) ? needs.pods : []
+  const pods = all.map((pod: PodNeeds) => podVerdict(pod, inputs))
+  const isUnread = needs.pods === undefined && needs.node[0]?.state === undefined
+  const unread = refused.length === 0 && isUnread
+  problems.push(...refusedProblems(refused, [...problems, ...pods.flatMap((pod) => pod.problems)]))
+  const node = { name: nodeName, ready: problems.length === 0, unread, problems }
   return {
     ready: node.ready && pods.every(({ ready }) => ready),
     at: time(inputs.now),
@@ -142,81 +120,32 @@ export async function bootVerdict(inputs: VerdictInputs): Promise<BootVerdict> {
   }
 }
 
-/** The verdict when the store cannot be read. */
-export const unknownVerdict = (name: string, now: number): BootVerdict => ({
-  ready: false,
-  at: time(now),
-  node: {
-    name,
-    ready: false,
-    unread: false,
-    problems: [problem('damaged', listOf(resources.pods), 'the cache cannot be read')],
-  },
-  pods: [],
-})
+/** What a kubelet does without what it reads before any pod (k/k pkg/kubelet/kubelet.go). */
+const consequences: ReadonlyMap<GVR, string> = new Map([
+  [resources.nodes, 'the kubelet lists its pods only once it knows its node'],
+  [resources.services, 'the kubelet starts no container before it knows the services'],
+  [resources.csiDrivers, 'the kubelet mounts no CSI volume'],
+  [resources.runtimeClasses, 'the kubelet starts no pod with a runtime class'],
+  [resources.csiNodes, 'a kubelet that cannot read it says that it is not ready'],
+])
 
-const ownNode = (nodeName: string): CollectionQuery => ({
-  gvr: resources.nodes,
-  fieldSelector: `metadata.name=${nodeName}`,
-})
-
-/**
- * The lists that a kubelet waits for before it starts any pod (k/k pkg/kubelet/kubelet.go), each
- * with the consequence of its absence.
- */
-const nodeLists = (
-  nodeName: string,
-): readonly { queries: readonly CollectionQuery[]; without: string }[] => [
-  {
-    queries: [ownNode(nodeName)],
-    without: 'the kubelet lists its pods only once it knows its node',
-  },
-  { queries: [podsOf(nodeName)], without: 'the kubelet starts no pod of the API server' },
-  {
-    // Kubelets since 1.31 list only services with an address.
-    queries: [
-      { gvr: resources.services },
-      { gvr: resources.services, fieldSelector: 'spec.clusterIP!=None' },
-    ],
-    without: 'the kubelet starts no container before it knows the services',
-  },
-  { queries: [{ gvr: resources.csiDrivers }], without: 'the kubelet mounts no CSI volume' },
-  {
-    queries: [{ gvr: resources.runtimeClasses }],
-    without: 'the kubelet starts no pod with a runtime class',
-  },
-]
-
-function isKnown(query: CollectionQuery, cache: KubeletCache): boolean {
-  const known = cache.collection(query)
-  return known !== undefined
-}
-
-function problemsOfNode({ cache, nodeName }: VerdictInputs): Problem[] {
-  const problems: Problem[] = []
-  for (const { queries, without } of nodeLists(nodeName)) {
-    if (queries.some((query) => isKnown(query, cache))) continue
-    const [{ gvr }] = queries as [CollectionQuery]
-    problems.push(problem('missing', listOf(gvr), `never listed, or not stored: ${without}`))
-  }
-  const own = { gvr: resources.nodes, namespace: '', name: nodeName }
-  const node = cache.object(own.gvr, '', nodeName)
-  if (node === 'absent') {
-    problems.push(problem('absent', own, 'the cloud knows no such node'))
-  } else if (node === undefined && problems.every(({ resource }) => resource !== 'nodes')) {
-    problems.push(problem('missing', own, 'a list of it is stored, and the node is not in it'))
-  }
-  const csi = { gvr: resources.csiNodes, namespace: '', name: nodeName }
-  if (typeof cache.object(csi.gvr, '', nodeName) !== 'object') {
-    problems.push(
-      problem('missing', csi, 'a kubelet that cannot read it says that it is not ready'),
-    )
+function problemsOfNode({ node, pods }: NodeNeeds): Problem[] {
+  const problems = node
+    .filter(({ state }) => state !== 'final')
+    .map((needed) => {
+      const reason =
+        needed.state === 'absent' || needed.state === 'damaged' ? needed.state : 'missing'
+      const without = consequences.get(needed.gvr) ?? ''
+      return problem(reason, needed, `never read, or not stored: ${without}`)
+    })
+  const list = { gvr: resources.pods, namespace: '', name: '' }
+  if (pods === 'damaged') problems.push(problem(pods, list, 'the list of pods cannot be read'))
+  else if (!pods) {
+    const why = 'never listed, or not stored: the kubelet starts no pod of the API server'
+    problems.push(problem('missing', list, why))
   }
   return problems
 }
-
-const isUnread = ({ cache, nodeName }: VerdictInputs): boolean =>
-  !isKnown(ownNode(nodeName), cache) && !isKnown(podsOf(nodeName), cache)
 
 /** Without what the verdict already misses in the cache. */
 const refusedProblems = (
@@ -234,86 +163,63 @@ const refusedProblems = (
 const isSame = (one: Problem, { resource, namespace, name }: RefusedRead): boolean =>
   one.resource === resource && one.namespace === namespace && one.name === name
 
-function malformedPod({ namespace, name }: ApiObject): PodVerdict {
-  const pod = { gvr: resources.pods, namespace, name }
-  const damaged = problem('damaged', pod, 'it cannot be understood')
-  return { namespace, name, ready: false, problems: [damaged], old: [] }
-}
-
-function podVerdict(needs: PodDependencies, pod: ApiObject, inputs: VerdictInputs): PodVerdict {
-  const tokens = needs.tokens.map((token) => tokenVerdict(token, pod, inputs))
+function podVerdict(pod: PodNeeds, inputs: VerdictInputs): PodVerdict {
+  const { namespace, name, objects, tokens, signers } = pod
+  const own = { gvr: resources.pods, namespace, name }
   const problems = [
-    ...needs.objects.flatMap((needed) => problemOf(needed, inputs.lastRefresh(needed)) ?? []),
-    ...tokens.flatMap((token) => token.problem ?? []),
-    ...needs.signers.map((signer) => missingCertificate(pod, signer)),
+    ...(pod.malformed ? [problem('damaged', own, 'it cannot be understood')] : []),
+    ...objects.flatMap((needed) => problemOf(needed, inputs.lastRefresh(needed)) ?? []),
+    ...tokens.flatMap((token) => problemOfToken(token, inputs.now) ?? []),
+    ...signers.map((signer) => missingCertificate(namespace, signer)),
   ]
+  const valid = tokens.flatMap(({ expiresAt = 0 }) => (expiresAt > inputs.now ? expiresAt : []))
   return {
-    namespace: pod.namespace,
-    name: pod.name,
+    namespace,
+    name,
     ready: problems.length === 0,
     problems,
-    old: needs.objects.flatMap((needed) => oldIn(needed, inputs)),
-    ...earliest(tokens.map(({ until }) => until)),
+    old: objects.flatMap((needed) => oldIn(needed, inputs)),
+    ...earliest(valid.map(time)),
   }
 }
 
-function problemOf(
-  needed: ResolvedReference,
-  refresh: RefreshResult | undefined,
-): Problem | undefined {
-  const { found, need, gvr } = needed
-  if (needed.damaged) return problem('damaged', needed, 'its record cannot be read')
-  if (need === 'if-requested') return undefined
-  if (found === undefined && refresh?.outcome === 'forbidden') {
+function problemOf(needed: NeededObject, refresh: RefreshResult | undefined): Problem | undefined {
+  const { state, need, gvr } = needed
+  if (state === 'damaged') return problem('damaged', needed, 'its record cannot be read')
+  if (need === 'if-requested' || state === 'final') return undefined
+  if (state === 'pending') {
+    return gvr === resources.volumeClaims
+      ? problem('unbound', needed, 'the claim is bound to no volume')
+      : problem('unattached', needed, 'the volume is not attached to this node')
+  }
+  const outcome = state ?? refresh?.outcome
+  if (outcome === 'forbidden')
     return problem('forbidden', needed, 'the API server does not let this node read it')
-  }
-  const absent = found === 'absent' || (found === undefined && refresh?.outcome === 'absent')
-  if (absent) {
-    return need === 'optional'
-      ? undefined
-      : problem('absent', needed, 'it does not exist in the cloud either')
-  }
-  if (found === undefined) return problem('missing', needed, 'it is not in the cache')
-  if (isSettled(needed)) return undefined
-  return gvr === resources.volumeClaims
-    ? problem('unbound', needed, 'the claim is bound to no volume')
-    : problem('unattached', needed, 'the volume is not attached to this node')
+  if (outcome !== 'absent') return problem('missing', needed, 'it is not in the cache')
+  if (need === 'optional') return undefined
+  return problem('absent', needed, 'it does not exist in the cloud either')
 }
 
-function oldIn(
-  needed: ResolvedReference,
-  { lastRefresh, oldBefore }: VerdictInputs,
-): StaleObject[] {
-  if (typeof needed.found !== 'object' || needed.need === 'if-requested') return []
-  const confirmedAt = Math.max(needed.confirmedAt ?? 0, lastRefresh(needed)?.confirmedAt ?? 0)
+function oldIn(needed: NeededObject, { lastRefresh, oldBefore }: VerdictInputs): StaleObject[] {
+  const { gvr, namespace, name, state, need } = needed
+  if ((state !== 'final' && state !== 'pending') || need === 'if-requested') return []
+  const confirmedAt = Math.max(needed.confirmedAt, lastRefresh(needed)?.confirmedAt ?? 0)
   if (confirmedAt === 0 || confirmedAt >= oldBefore) return []
-  const { gvr, namespace, name } = needed
   return [{ resource: qualifiedResource(gvr), namespace, name, confirmedAt: time(confirmedAt) }]
 }
 
-/** When a token that the kubelet was issued for a pod expires, or why there is none. */
-function tokenVerdict(
-  { namespace, serviceAccount, audiences, expirationSeconds }: TokenReference,
-  pod: ApiObject,
-  { cache, now }: VerdictInputs,
-): { readonly until?: string; readonly problem?: Problem } {
-  const boundObject = { kind: 'Pod', name: pod.name, uid: pod.uid }
-  const kept = tokenName({ serviceAccount, audiences, expirationSeconds, boundObject })
-  const found = cache.object(tokenResource, namespace, kept)
+function problemOfToken(token: NeededToken, now: number): Problem | undefined {
+  const { namespace, serviceAccount, audiences, expiresAt } = token
   const what = { gvr: tokenResource, namespace, name: serviceAccount }
   const whose = audiences.length === 0 ? 'the token' : `the token for ${audiences.join(', ')}`
-  if (typeof found !== 'object') {
+  if (expiresAt === undefined) {
     const why = `${whose} was never seen: a kubelet requests it again within a day, or when it is started again`
-    return { problem: problem('missing', what, why) }
+    return problem('missing', what, why)
   }
-  const expires = claimTimeMs(claimsOf(tokenIn(found))?.claims['exp'])
-  if (expires === undefined || expires <= now) {
-    return { problem: problem('expired', what, `${whose} has expired`) }
-  }
-  return { until: time(expires) }
+  return expiresAt > now ? undefined : problem('expired', what, `${whose} has expired`)
 }
 
-const missingCertificate = ({ namespace }: ApiObject, signer: string): Problem =>
+const missingCertificate = (namespace: string, signer: string): Problem =>
   problem(
     'missing',
     { gvr: certificateRequests, namespace, name: signer },
@@ -327,8 +233,6 @@ const certificateRequests: GVR = {
 }
 
 type Named = Pick<ObjectReference, 'gvr' | 'namespace' | 'name'>
-
-const listOf = (gvr: GVR): Named => ({ gvr, namespace: '', name: '' })
 
 const problem = (reason: Reason, { gvr, namespace, name }: Named, message: string): Problem => ({
   reason,

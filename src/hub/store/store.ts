@@ -60,6 +60,14 @@ export interface StoredPartition {
   readonly names: readonly StoredName[]
 }
 
+/** What is known of a stored object without its bytes. */
+export interface StoredMember {
+  readonly namespace: string
+  readonly name: string
+  readonly uid: string
+  readonly version: string
+}
+
 /** An object and its kind. */
 export interface ObjectOfKind {
   readonly gvk: GVK
@@ -159,8 +167,11 @@ export interface ObjectStore extends AsyncDisposable {
    * server has answered that the object does not exist (`forget`), and no collection shows it.
    */
   get(key: ObjectKey): StoredObject | 'absent' | undefined
-  /** `undefined`: never listed, which is not the same as an empty list. */
-  list(key: CollectionKey): StoredList | undefined
+  /**
+   * `undefined`: never listed, which is not the same as an empty list. `isRead`: of which objects
+   * the list is; absent: of all.
+   */
+  list(key: CollectionKey, isRead?: (member: StoredMember) => boolean): StoredList | undefined
   /**
    * The `confirmedAt` of the list that `list` would return; `undefined`: as `list`. Keeps no bodies
    * for a reader.

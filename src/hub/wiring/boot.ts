@@ -10,12 +10,12 @@ import {
   reportPatch,
   type NodeReport,
 } from '../boot/condition.ts'
-import { kubeletCache, podsVersion, type KubeletCache } from '../boot/kubelet-cache.ts'
+import { kubeletCache, podsVersionOf, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { onSiteDocuments, schemasOf } from '../boot/on-site-documents.ts'
-import type { KnownPodReferences } from '../boot/pod-references.ts'
+import { NodePods } from '../boot/needs.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
 import type { RefusedRead } from '../boot/refused-reads.ts'
-import { bootVerdict, podReasons, unknownVerdict, type BootVerdict } from '../boot/verdict.ts'
+import { bootVerdict, podReasons, type BootVerdict } from '../boot/verdict.ts'
 import { isForPerson } from '../answers/replies.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
 import type { LiveConfig } from '../../config/hub-config.ts'
@@ -33,7 +33,6 @@ interface BootDependencies {
   readonly nodeName: string
   readonly live: () => LiveConfig
   readonly store: ObjectStore
-  readonly references: KnownPodReferences
   /** The reads that recorded components are refused at present. */
   readonly refused: () => readonly RefusedRead[]
   /** The readiness checks that fail at present, each with its fault. */
@@ -61,6 +60,7 @@ const failedMs = 60_000
  */
 export class Boot implements Disposable {
   readonly #dependencies: BootDependencies
+  readonly #pods: NodePods
   readonly #refresher: Refresher
   readonly #request: NodeRequests
   readonly #closing = new AbortController()
@@ -79,16 +79,16 @@ export class Boot implements Disposable {
   #denied = false
 
   constructor(dependencies: BootDependencies) {
-    const { nodeName, live, store, references, cloud, dispatch, log } = dependencies
+    const { nodeName, live, store, cloud, dispatch, log } = dependencies
     this.#dependencies = dependencies
+    this.#pods = new NodePods(nodeName)
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
     const schemas = schemasOf()
     this.#refresher = new Refresher({
-      nodeName,
+      pods: this.#pods,
       cache: () => this.#knowledge(),
       documents: (cache) => [...onSiteDocuments, ...schemas(cache)],
-      references,
-      podsVersion: () => podsVersion(store, nodeName),
+      podsVersion: podsVersionOf(store, nodeName),
       request: (question) => this.#ask(question),
       online: () => cloud.online === true,
       everyMs: () => live().boot.refreshMs,
@@ -100,37 +100,31 @@ export class Boot implements Disposable {
         ),
     })
     this.#judging = every(judgeInterval(live().boot.refreshMs), () => void this.#judge())
-    void this.verdict()
+    void this.verdict().catch((err: unknown) => this.#failed(err))
     this.#follow()
     void cloud.onlineKnown().then(() => cloud.online === true && this.#refresher.cameOnline())
   }
 
   /**
    * Makes, in time slices, a verdict on a reboot without a link; metrics and readiness show it
-   * until the next one. If the cache cannot be read, the hub goes on, and shows that the node is
-   * not ready.
+   * until the next one.
    */
   async verdict(): Promise<BootVerdict> {
-    const { nodeName, live, references, refused, cloud, metrics, log } = this.#dependencies
+    const { nodeName, live, refused, cloud, metrics } = this.#dependencies
+    const needs = await this.#pods.needs(this.#knowledge())
     const { boot } = live()
     const present = now()
     // Offline all records grow old, and no refresh is possible.
     const refreshes = cloud.online === true && boot.refreshMs > 0
-    try {
-      this.#verdict = await bootVerdict({
-        nodeName,
-        cache: this.#knowledge(),
-        now: present,
-        references,
-        lastRefresh: (of) => this.#refresher.lastResult(of),
-        oldBefore: refreshes ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
-        // A person's kubectl is no part of the node.
-        refused: refused().filter((each) => !isForPerson(each)),
-      })
-    } catch (err) {
-      if (!this.#closing.signal.aborted) log.error({ err }, 'cannot make the boot verdict')
-      this.#verdict = unknownVerdict(nodeName, present)
-    }
+    this.#verdict = bootVerdict({
+      nodeName,
+      needs,
+      now: present,
+      lastRefresh: (of) => this.#refresher.lastResult(of),
+      oldBefore: refreshes ? latest(present - 3 * boot.refreshMs, cloud.since) : 0,
+      // A person's kubectl is no part of the node.
+      refused: refused().filter((each) => !isForPerson(each)),
+    })
     showVerdict(metrics, this.#verdict)
     return this.#verdict
   }
@@ -188,11 +182,21 @@ export class Boot implements Disposable {
   async #judge(): Promise<void> {
     if (this.#isJudging) return
     this.#isJudging = true
-    const verdict = await this.verdict()
-    this.#isJudging = false
+    try {
+      const verdict = await this.verdict()
+      if (this.#closing.signal.aborted) return
+      this.#logChange(verdict)
+      void this.#report(verdict)
+    } catch (err) {
+      this.#failed(err)
+    } finally {
+      this.#isJudging = false
+    }
+  }
+
+  #failed(err: unknown): void {
     if (this.#closing.signal.aborted) return
-    this.#logChange(verdict)
-    void this.#report(verdict)
+    this.#dependencies.log.error({ err }, 'cannot make the boot verdict')
   }
 
   /** A change is logged once two verdicts have it: a new pod's objects take a moment. */

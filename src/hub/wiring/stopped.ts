@@ -10,7 +10,7 @@ import { objectRepresentation } from '../../api/request/representation.ts'
 import { readCredentials } from '../../config/credentials.ts'
 import { obtainedFiles } from '../../config/root-dir.ts'
 import { kubeletCache } from '../boot/kubelet-cache.ts'
-import { KnownPodReferences } from '../boot/pod-references.ts'
+import { NodePods } from '../boot/needs.ts'
 import { bootVerdict, type BootVerdict } from '../boot/verdict.ts'
 import { NodeWrites } from '../answers/node-writes.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
@@ -126,11 +126,10 @@ async function boot({ rootDir, store, nodeName, hasKey }: StoppedParts): Promise
       `no boot verdict: there is no key in ${rootDir} that opens tokens; a key that is handed in (--store-key-credential, --store-key-command) is with the running hub only`,
     )
   }
-  return await bootVerdict({
+  return bootVerdict({
     nodeName,
-    cache: kubeletCache(store, nodeName),
+    needs: await new NodePods(nodeName).needs(kubeletCache(store, nodeName)),
     now: now(),
-    references: new KnownPodReferences(),
     lastRefresh: () => undefined,
     // No API server is reachable from here.
     oldBefore: 0,

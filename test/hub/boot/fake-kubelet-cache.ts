@@ -8,6 +8,7 @@ import { parseApiVersion, type GVK, type GVR } from '../../../src/api/kube/gvk.t
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
+import type { StoredMember } from '../../../src/hub/store/store.ts'
 import { encoded } from './rich-pod.ts'
 
 const nameIn = ({ gvr, namespace = '', fieldSelector = '' }: CollectionQuery): string =>
@@ -78,20 +79,17 @@ export class FakeKubeletCache implements KubeletCache {
     this.#collections.delete(nameIn(query))
   }
 
-  collection(query: CollectionQuery) {
-    const found = this.#collections.get(nameIn(query))
+  collection(query: CollectionQuery, isRead?: (member: StoredMember) => boolean) {
+    const { gvr } = query
+    const found = this.#collections.get(nameIn(query)) ?? this.#collections.get(nameIn({ gvr }))
     if (!found) return undefined
     const { objects } = found
     const read = function* (): Generator<ApiObject> {
       if (objects instanceof Error) throw objects
-      yield* objects
+      for (const object of objects)
+        if (isRead?.({ ...object, version: object.resourceVersion }) ?? true) yield object
     }
-    return {
-      encoding: this.#encoding,
-      resourceVersion: '1',
-      ...found,
-      objects: read(),
-    }
+    return { encoding: this.#encoding, ...found, objects: read() }
   }
 
   object(gvr: GVR, namespace: string, name: string): CachedObject | 'absent' | undefined {

@@ -2,15 +2,14 @@ import t from 'tap'
 import { mock } from 'node:test'
 import { now, turn } from '../../../src/base/clock.ts'
 import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
-import { attachmentName } from '../../../src/hub/boot/pod-dependencies.ts'
-import { KnownPodReferences } from '../../../src/hub/boot/pod-references.ts'
+import { attachmentName, NodePods } from '../../../src/hub/boot/needs.ts'
 import {
   Refresher,
   type RefreshOutcome,
   type RefreshRequest,
 } from '../../../src/hub/boot/refresh.ts'
 import type { GVR } from '../../../src/api/kube/gvk.ts'
-import { volumeAttachments } from '../../../src/api/kube/resources.ts'
+import { csiNodes, volumeAttachments } from '../../../src/api/kube/resources.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
@@ -43,6 +42,7 @@ class World implements Disposable {
   online = true
   /** What the node's clock says. */
   time = Date.parse('2026-01-01')
+  #passed = 0
   podsVersion = '1'
   mostAtOnce = 0
   looks = 0
@@ -54,15 +54,15 @@ class World implements Disposable {
   constructor(...pods: JsonObject[]) {
     mock.timers.enable({ apis: ['setTimeout'] })
     mock.method(Date, 'now', () => this.time)
+    mock.method(performance, 'now', () => this.#passed)
     this.known = new FakeKubeletCache('protobuf').list(podsOf(nodeName), 'Pod', pods)
     this.refresher = new Refresher({
-      nodeName,
+      pods: new NodePods(nodeName),
       cache: () => {
         this.looks += 1
         return this.known
       },
       documents: () => this.documents,
-      references: new KnownPodReferences(),
       podsVersion: () => this.podsVersion,
       request: (question) => this.#ask(question),
       online: () => this.online,
@@ -89,6 +89,7 @@ class World implements Disposable {
   async pass(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 250) {
       this.time += 250
+      this.#passed += 250
       mock.timers.tick(250)
       for (let i = 0; i < 4; i++) await turn()
     }
@@ -109,21 +110,38 @@ class World implements Disposable {
   }
 }
 
-void t.test('pods that change all the time are scanned seldom', async (t) => {
+void t.test('a change of a status has nothing looked up', async (t) => {
   using world = new World(pod(secretSource))
   const { known } = world
-  known.collection = (query) => {
-    world.podsVersion += '1'
-    for (const begun = performance.now(); performance.now() < begun + 5;);
-    return FakeKubeletCache.prototype.collection.call(known, query)
+  let [lookedUp, version] = [0, 5]
+  known.collection = (query, ...how) => {
+    if (query.gvr.resource === 'secrets') lookedUp += 1
+    return FakeKubeletCache.prototype.collection.call(known, query, ...how)
   }
+  const change = (...sources: JsonObject[]): void => {
+    const changed = pod(...sources)
+    const metadata = { ...(changed['metadata'] as JsonObject), resourceVersion: String(++version) }
+    known.list(podsOf(nodeName), 'Pod', [{ ...changed, metadata }])
+    world.podsVersion = String(version)
+    world.refresher.storeChanged()
+  }
+  // Nothing is due meanwhile.
+  world.everyMs = 100_000 * minute
+  const csiNode = { apiVersion: 'storage.k8s.io/v1', kind: 'CSINode', metadata: { name: nodeName } }
+  known.put(csiNodes, '', nodeName, csiNode).list(secretPlace, 'Secret', [], now())
   world.refresher.cameOnline()
   await world.pass(2_000)
-  const { looks } = world
-  t.ok(looks > 0)
-  await world.pass(20_000)
-  // Each took several times 5 ms, and 250 times as long has to pass before the next.
-  t.ok(world.looks - looks < 20_000 / (5 * 250), `${world.looks - looks} times in 20 s`)
+  const before = lookedUp
+  t.ok(before > 0)
+  for (let times = 0; times < 10; times++) {
+    change(secretSource)
+    await world.pass(1_000)
+  }
+  t.equal(lookedUp, before)
+  change(secretSource, claimSource)
+  await world.pass(1_000)
+  t.ok(lookedUp > before)
+  t.ok(world.urls().includes(claimPath))
 })
 
 void t.test('a confirmed object is requested again after its time', async (t) => {

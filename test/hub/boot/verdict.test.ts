@@ -1,9 +1,8 @@
 import t from 'tap'
 import { turn } from '../../../src/base/clock.ts'
 import { podsOf, type CollectionQuery } from '../../../src/hub/boot/kubelet-cache.ts'
-import { attachmentName } from '../../../src/hub/boot/pod-dependencies.ts'
+import { attachmentName, NodePods } from '../../../src/hub/boot/needs.ts'
 import type { RefreshResult, BootVerdict, VerdictInputs } from '../../../src/hub/boot/verdict.ts'
-import { KnownPodReferences } from '../../../src/hub/boot/pod-references.ts'
 import { bootVerdict } from '../../../src/hub/boot/verdict.ts'
 import * as resources from '../../../src/api/kube/resources.ts'
 import type { GVR } from '../../../src/api/kube/gvk.ts'
@@ -47,12 +46,10 @@ async function judge(
   cache: FakeKubeletCache,
   facts: Partial<VerdictInputs> = {},
 ): Promise<BootVerdict> {
-  const references = new KnownPodReferences()
   const inputs = {
     nodeName,
-    cache,
+    needs: await new NodePods(nodeName).needs(cache),
     now,
-    references,
     lastRefresh: () => undefined,
     oldBefore: 0,
     refused: [],
@@ -275,11 +272,11 @@ void t.test('resources that a kubelet needs before any pod are missed by name', 
     verdict.problems.map(({ reason, resource }) => `${reason} ${resource}`),
     [
       'missing nodes',
-      'missing pods',
       'missing services',
       'missing csidrivers.storage.k8s.io',
       'missing runtimeclasses.node.k8s.io',
       'missing csinodes.storage.k8s.io',
+      'missing pods',
     ],
   )
   const older = bootable('json')
@@ -352,16 +349,18 @@ void t.test('a verdict on many pods yields to the event loop', async (t) => {
   const names = ['a', 'b', 'c', 'd']
   const pods = names.map((name) => pod(name, volumes({ secret: { secretName: name } })))
   const order: string[] = []
-  const lastRefresh: VerdictInputs['lastRefresh'] = ({ name }) => {
-    if (!names.includes(name)) return undefined
-    order.push(name)
-    blockEventLoop(6)
-    void turn().then(() => order.push('other'))
-    return undefined
+  const known = bootable('json', ...pods)
+  known.collection = (query, ...how) => {
+    const name = names.find((each) => query.fieldSelector === `metadata.name=${each}`)
+    if (name !== undefined) {
+      order.push(name)
+      blockEventLoop(6)
+      void turn().then(() => order.push('other'))
+    }
+    return FakeKubeletCache.prototype.collection.call(known, query, ...how)
   }
-  const verdict = await judge(bootable('json', ...pods), { lastRefresh })
   t.strictSame(
-    said(verdict),
+    said(await judge(known)),
     names.map((name) => `${name}: missing secrets ${name}`),
   )
   t.strictSame(

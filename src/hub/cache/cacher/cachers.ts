@@ -25,7 +25,7 @@ import { isTrue, type ResourceRequest } from '../../../api/request/request-info.
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
 import { refusalOfNewer, refuseInvalidVersion } from '../../answers/requested-version.ts'
 import { collectionKey } from '../../answers/keys.ts'
-import { coveringCollection } from '../../answers/covering-collection.ts'
+import { coveringCollection, wantedCollections } from '../../answers/covering-collection.ts'
 import { expiredWatch, isForPerson, withStaleness } from '../../answers/replies.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
@@ -131,7 +131,7 @@ export class Cachers implements AsyncDisposable {
     const { resourceVersion: requested, sendInitialEvents } = listOptionsOf(info.query, true, true)
     const { store } = this.#parts
     const representations = exchange.representations.filter(isWatchable)
-    const source = coveringCollection({ ...exchange, representations }, info, store)
+    const source = coveringCollection(wantedCollections(exchange, info, representations), store)
     // Without versions that compare no event can be said to follow.
     if (!source || resourceVersion(source.resourceVersion) === undefined) return undefined
     const cacher = this.#of(exchange, source.key, source.representation)

@@ -15,6 +15,7 @@ import {
   type Replacement,
   type StoredCollection,
   type StoredList,
+  type StoredMember,
   type StoredName,
   type StoredObject,
   type StoredPartition,
@@ -152,12 +153,13 @@ export class LogStore implements ObjectStore {
     return { gvk, object, confirmedVersion, confirmedAt }
   }
 
-  list(key: CollectionKey): StoredList | undefined {
+  list(key: CollectionKey, isRead?: (member: StoredMember) => boolean): StoredList | undefined {
     const collection = this.#collectionOf(key)
     if (!collection) return undefined
     const { gvk, version: resourceVersion, extra, seenAt: confirmedAt } = collection
     const { changedAt, listedAt } = collection
-    const members = [...collection.members.values()].toSorted(byName)
+    const all = [...collection.members.values()].toSorted(byName)
+    const members = isRead ? all.filter(isRead) : all
     const { scope } = collection.address
     const batches = inBatches(members, sizeOf, (batch) => {
       const objects = this.#parts.bodies.read(scope, batch).filter((each) => each !== undefined)

@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import { Broadcast } from '../../../base/broadcast.ts'
 import type { LiveConfig, StartConfig } from '../../../config/hub-config.ts'
 import type { HubMetrics } from '../../../metrics/metrics.ts'
-import { KnownPodReferences } from '../../boot/pod-references.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
 import { checkFormer } from '../former-store.ts'
 import type { Health } from '../health.ts'
@@ -22,8 +21,6 @@ export interface CacheParts extends AsyncDisposable {
   readonly store: LogStore
   /** Announced soon after a commit. */
   readonly committed: Broadcast
-  /** What the node's pods refer to. */
-  readonly references: KnownPodReferences
 }
 
 /** Rejects where the store cannot be opened, or one of a former release would be lost offline. */
@@ -34,7 +31,6 @@ export async function openCache(
 ): Promise<CacheParts> {
   await using parts = new AsyncDisposableStack()
   const committed = new Broadcast()
-  const references = new KnownPodReferences()
   const setFormerAside = await checkFormer(config.cachePath, { cluster, cloud, log })
   const store = parts.use(await storeOf(config, live, { keys, metrics, health, log, committed }))
   setFormerAside()
@@ -42,7 +38,6 @@ export async function openCache(
   return {
     store,
     committed,
-    references,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }

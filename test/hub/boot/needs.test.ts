@@ -1,9 +1,9 @@
 import t from 'tap'
 import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
-import { bootPods } from '../../../src/hub/boot/node-dependencies.ts'
-import { KnownPodReferences } from '../../../src/hub/boot/pod-references.ts'
+import { NodePods } from '../../../src/hub/boot/needs.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
+import { richPod } from './rich-pod.ts'
 
 const nodeName = 'edge-1'
 const core = (resource: string) => ({ group: '', version: 'v1', resource })
@@ -15,12 +15,9 @@ const podWith = (name: string, volume: JsonObject, status: JsonObject = {}): Jso
 })
 const tls = { secret: { secretName: 'tls' } }
 
-function secretsIn(cache: FakeKubeletCache): readonly string[] {
-  const listed = cache.collection(podsOf(nodeName))
-  if (!listed) return ['never listed']
-  const records = { nodeName, cache, references: new KnownPodReferences() }
-  return [...bootPods(listed, records, { read: ({ objects }) => objects, malformed: () => [] })]
-    .flatMap((objects) => objects ?? [])
+async function secretsIn(cache: FakeKubeletCache): Promise<readonly string[]> {
+  const { objects } = await new NodePods(nodeName).needs(cache)
+  return objects
     .filter(({ gvr }) => gvr.resource === 'secrets')
     .map(({ namespace, name }) => `${namespace}/${name}`)
 }
@@ -31,9 +28,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
       podWith('press', tls),
       podWith('over', { secret: { secretName: 'of-a-run' } }, { phase: 'Succeeded' }),
     ])
-    t.strictSame(secretsIn(known), ['plant/tls'])
+    t.strictSame(await secretsIn(known), ['plant/tls'])
     known.list(podsOf(nodeName), 'Pod', [])
-    t.strictSame(secretsIn(known), [])
+    t.strictSame(await secretsIn(known), [])
   })
 
   void t.test(`a volume's secret is in its namespace or the pod's (${encoding})`, async (t) => {
@@ -61,7 +58,28 @@ for (const encoding of ['json', 'protobuf'] as const) {
         metadata: { name: 'pv-1' },
         spec,
       })
-      t.strictSame(secretsIn(known), [secret])
+      t.strictSame(await secretsIn(known), [secret])
     }
+  })
+
+  void t.test(`what a pod refers to is read when it changes (${encoding})`, async (t) => {
+    const node = new NodePods(nodeName)
+    const status = richPod['status'] as JsonObject
+    const at = (resourceVersion: string, changes: JsonObject = {}): FakeKubeletCache => {
+      const metadata = { ...(richPod['metadata'] as JsonObject), resourceVersion }
+      const pod = { ...richPod, metadata, status, ...changes }
+      return new FakeKubeletCache(encoding).list(podsOf(nodeName), 'Pod', [pod])
+    }
+    const first = await node.update(at('7'))
+    t.equal(await node.update(at('8', { status: { ...status, podIP: '10.0.0.9' } })), first)
+    t.equal(await node.update(at('8', { spec: {} })), first, 'a version that is known is not read')
+    t.not(await node.update(at('9', { status: { ...status, phase: 'Succeeded' } })), first)
+    const other = at('10', { spec: { imagePullSecrets: [{ name: 'other' }] } })
+    t.ok((await node.needs(other)).objects.some(({ name }) => name === 'other'))
+    const claims = { resourceClaimStatuses: [{ name: 'lamp', resourceClaimName: 'another' }] }
+    const remade = await node.needs(at('11', { status: { ...status, ...claims } }))
+    t.ok(remade.objects.some(({ name }) => name === 'another'))
+    const before = await node.update(other)
+    t.not(await node.update(other.list(podsOf(nodeName), 'Pod', [])), before)
   })
 }
