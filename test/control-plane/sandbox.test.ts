@@ -6,13 +6,7 @@ import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { versionBefore } from '../kit/cluster/releases.ts'
 import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
-import {
-  adminOf,
-  clientOf,
-  type ClientRequest,
-  type ClientResponse,
-  type Client,
-} from '../sandbox/client.ts'
+import { Client, type Answer, type RequestOptions } from '../kit/client.ts'
 
 /** What the API server in memory answers as. */
 const likeness = '1.35'
@@ -23,7 +17,7 @@ const skip =
     `the API server in memory answers as Kubernetes ${likeness}: ${older} has no generation of pods, no WatchList by default, or other words`) ??
   false
 
-const write = (method: string, body: unknown, type = 'application/json'): ClientRequest => ({
+const write = (method: string, body: unknown, type = 'application/json'): RequestOptions => ({
   method,
   headers: { 'Content-Type': type, Accept: 'application/json' },
   body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -154,7 +148,7 @@ const jsonPatches: readonly unknown[] = [
 ]
 
 /** Sent to both in this order. */
-const requests: readonly (readonly [path: string, request?: ClientRequest])[] = [
+const requests: readonly (readonly [path: string, request?: RequestOptions])[] = [
   ['/api/v1/namespaces', write('POST', { metadata: { name: 'side' } })],
   ['/api/v1/namespaces/side'],
   [`${home}/serviceaccounts`, write('POST', { metadata: { name: 'default' } })],
@@ -241,7 +235,7 @@ const requests: readonly (readonly [path: string, request?: ClientRequest])[] = 
   [`${maps}/one`, write('PATCH', { data: { b: '2' } }, 'application/merge-patch+json')],
   [`${maps}/one`, write('PATCH', { data: { c: '3' } }, 'application/strategic-merge-patch+json')],
   [`${maps}/one`, write('PATCH', '{', 'application/merge-patch+json')],
-  ...jsonPatches.map((patch): [string, ClientRequest] => [
+  ...jsonPatches.map((patch): [string, RequestOptions] => [
     `${maps}/one`,
     write('PATCH', patch, 'application/json-patch+json'),
   ]),
@@ -304,7 +298,7 @@ const requests: readonly (readonly [path: string, request?: ClientRequest])[] = 
     ),
   ],
   // As kubelets write them; a hub answers them so without an API server.
-  ...kubeletPatches.map(([path, status]): [string, ClientRequest] => [
+  ...kubeletPatches.map(([path, status]): [string, RequestOptions] => [
     `${path}/status`,
     write('PATCH', { status }, 'application/strategic-merge-patch+json'),
   ]),
@@ -339,6 +333,15 @@ const requests: readonly (readonly [path: string, request?: ClientRequest])[] = 
   [`${home}/secrets?fieldSelector=type%3DOpaque`],
   [`${home}/secrets`, { headers: table }],
   [`${maps}/two`, { method: 'DELETE' }],
+  // One with finalizers goes when the last is removed.
+  [maps, write('POST', map('held', { finalizers: ['example.com/hold'] }))],
+  [`${maps}/held`, { method: 'DELETE' }],
+  [`${maps}/held`],
+  [
+    `${maps}/held`,
+    write('PATCH', { metadata: { finalizers: null } }, 'application/merge-patch+json'),
+  ],
+  [`${maps}/held`],
   [`${maps}?labelSelector=x%3D3`, { method: 'DELETE' }],
   // What is no resource, and what is not served.
   ['/api'],
@@ -398,7 +401,8 @@ function masking(value: Json): Json {
   )
 }
 
-function shown({ status, headers, bytes, text }: ClientResponse): Json {
+function shown({ status, headers, body: bytes }: Answer): Json {
+  const text = bytes.toString()
   const type = headers['content-type'] ?? ''
   const body = type.startsWith('application/vnd.kubernetes.protobuf')
     ? masking(fromProtobuf(bytes).object)
@@ -426,10 +430,19 @@ async function both(t: Test): Promise<{ real: Client; ours: Client }> {
   const files = plane.credentials(administrator)
   const sandbox = await startSandbox()
   t.teardown(() => sandbox[Symbol.asyncDispose]())
-  const ca = readFileSync(plane.pki.ca.certificate, 'utf8')
-  const certificate = readFileSync(files.certificate, 'utf8')
-  const real = clientOf(plane.url, ca, { certificate, key: readFileSync(files.key, 'utf8') })
-  return { real, ours: adminOf(sandbox) }
+  const component = 'tester'
+  const [ca, cert, key] = [plane.pki.ca.certificate, files.certificate, files.key].map((file) =>
+    readFileSync(file, 'utf8'),
+  ) as [string, string, string]
+  const { certificate, ...own } = await sandbox.clientCertificate('admin', ['system:masters'])
+  return {
+    real: new Client({ url: plane.url, component, tls: { ca, cert, key } }),
+    ours: new Client({
+      url: sandbox.url,
+      component,
+      tls: { ca: sandbox.caCertificate ?? '', cert: certificate, ...own },
+    }),
+  }
 }
 
 /** Watches of three config maps; each ends after a second. */
@@ -466,10 +479,13 @@ void t.test(
     }
     await Promise.all([seed(real), seed(ours)])
     const told = async (client: Client, query: string, headers: Record<string, string>) => {
-      const { status, text } = await client.send(`${maps}?watch=1&timeoutSeconds=1${query}`, {
+      const { status, body } = await client.send(`${maps}?watch=1&timeoutSeconds=1${query}`, {
         headers,
       })
-      const lines = text.split('\n').filter((line) => line !== '')
+      const lines = body
+        .toString()
+        .split('\n')
+        .filter((line) => line !== '')
       // Bookmarks on the way come when the server's clock says so; the one that ends the initial
       // events is promised.
       const told = lines.filter(
