@@ -1,99 +1,43 @@
 import t from 'tap'
-import { join } from 'node:path'
-import { storedKey } from '../../../src/base/stored-key.ts'
-import { RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
-import { Recorder } from '../../../src/hub/cache/recorder.ts'
 import { statusBody } from '../../../src/api/codec/render.ts'
-import type { BytesReply, Exchange, Reply } from '../../../src/http/exchange/exchange.ts'
+import type { BytesReply, Reply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { notFound, resourceNotFound, type Status } from '../../../src/api/kube/status.ts'
-import { componentOf } from '../../../src/api/request/component.ts'
-import { representationsOf } from '../../../src/api/request/representation.ts'
-import { nodeIdentity } from '../../../src/api/request/identity.ts'
-import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { objectKey } from '../../../src/hub/answers/keys.ts'
-import { openStore } from '../../../src/hub/store/log/open.ts'
-import type { ObjectStore } from '../../../src/hub/store/store.ts'
 import { object, pod } from '../../contracts/object-store.ts'
+import { exchangeOf } from '../../kit/exchange.ts'
+import { recordingIn, sourceOf } from './recording.ts'
 
-const accept = 'application/vnd.kubernetes.protobuf,application/json'
 const url = '/api/v1/namespaces/default/pods/a'
+const headers = { Accept: 'application/vnd.kubernetes.protobuf,application/json' }
 
-function exchangeOf(path = url): Exchange {
-  const info = parseRequestInfo('GET', path)
-  return {
-    id: '1',
-    method: 'GET',
-    url: path,
-    headers: new HeaderList(['Accept', accept]),
-    peer: { address: '127.0.0.1', port: 1, localAddress: '127.0.0.1', localPort: 2 },
-    upgrade: false,
-    signal: new AbortController().signal,
-    info,
-    component: componentOf('kubelet/v1.35.0'),
-    identity: nodeIdentity,
-    credential: 'node',
-    representations: representationsOf(accept, new URLSearchParams(path.split('?')[1])),
-  }
-}
-
-const answer = (type: string, body: Uint8Array, code = 404): BytesReply => ({
+const answer = (type: string, body: Uint8Array, status = 404): BytesReply => ({
   kind: 'bytes',
-  status: code,
+  status,
   headers: new HeaderList(['Content-Type', type]),
   from: 'cloud',
-  source: (sink) => {
-    sink.write(body)
-    sink.end()
-    return () => undefined
-  },
+  source: sourceOf(body),
 })
 
 const absent = notFound({ resource: 'pods', group: '', name: 'a' })
 const json = (status: Status): BytesReply => answer('application/json', statusBody('json', status))
 
-/** A store that holds the pod in every form the client takes, and a recorder before it. */
-async function recording(
-  directory: string,
-  wrap = (store: ObjectStore): ObjectStore => store,
-): Promise<
-  AsyncDisposable & {
-    kept: () => boolean[]
-    failures: unknown[]
-    record: (reply: BytesReply, path?: string) => Promise<Reply>
-  }
-> {
-  const store = await openStore({
-    directory: join(directory, 'cache'),
-    sealingKey: storedKey(join(directory, 'store.key')),
-    report: () => undefined,
-  })
-  const failures: unknown[] = []
-  const recorder = new Recorder(
-    wrap(store),
-    () => true,
-    {
-      onRecorded: () => undefined,
-      onStoreFailure: (cause) => failures.push(cause),
-      onMalformed: (cause) => failures.push(cause),
-      onEvent: () => undefined,
-      onUnpacked: () => undefined,
-    },
-    new RecordedReviews(store, Buffer.alloc(32)),
-  )
-  const { info, representations } = exchangeOf()
+/** A recorder before a store that holds the pod in every form the client takes. */
+async function recording(directory: string) {
+  const cache = await recordingIn(directory)
+  const exchange = exchangeOf(url, { headers })
+  const { info, representations } = exchange
   const keys = representations.flatMap((representation) =>
-    info.isResource ? [objectKey(exchangeOf(), info, representation)] : [],
+    info.isResource ? [objectKey(exchange, info, representation)] : [],
   )
-  for (const key of keys) await store.put(key, pod, object('a', 5))
+  for (const key of keys) await cache.store.put(key, pod, object('a', 5))
   return {
-    kept: () => keys.map((key) => store.get(key) !== undefined),
-    failures,
-    record: async (reply, path) => {
-      const exchange = exchangeOf(path)
-      return recorder.record(recorder.plan(exchange)!, exchange, reply)
+    ...cache,
+    kept: () => keys.map((key) => cache.store.get(key) !== undefined),
+    record: (reply: BytesReply, path = url): Promise<Reply> => {
+      const asked = exchangeOf(path, { headers })
+      return cache.recorder.record(cache.recorder.plan(asked)!, asked, reply)
     },
-    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   }
 }
 
@@ -139,12 +83,8 @@ void t.test('only a 404 for this object has it forgotten', async (t) => {
 })
 
 void t.test('a store that fails withholds the answer from no client', async (t) => {
-  await using cache = await recording(t.testdir(), (store) => ({
-    ...store,
-    get: (key) => store.get(key),
-    forget: () => Promise.reject(new Error('full')),
-    [Symbol.asyncDispose]: () => Promise.resolve(),
-  }))
+  await using cache = await recording(t.testdir())
+  cache.store.forget = () => Promise.reject(new Error('full'))
   const told = await cache.record(json(absent))
   t.match(told, { kind: 'body', status: 404 })
   t.equal(cache.failures.length, 2, 'of two forms')

@@ -153,7 +153,7 @@ export async function recordingIn(directory: string) {
 
 /** An answer of these parts. */
 export const sourceOf =
-  (...chunks: readonly string[]): ByteSource =>
+  (...chunks: readonly (string | Uint8Array)[]): ByteSource =>
   (sink) => {
     for (const chunk of chunks) sink.write(Buffer.from(chunk))
     sink.end()

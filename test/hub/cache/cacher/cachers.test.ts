@@ -141,45 +141,7 @@ function open(
   }
 }
 
-/** Its rows do not show which objects they are of. */
-
-const match = '&resourceVersionMatch=NotOlderThan'
-
 const types = (events: readonly WatchEvent[]): string[] => events.map(({ type }) => type)
-
-void t.test('the first events of a watch depend on its parameters', async (t) => {
-  const starts: readonly (readonly [query: string, types: readonly string[]])[] = [
-    ['', ['ADDED']],
-    ['&resourceVersion=0', ['ADDED']],
-    ['&resourceVersion=', ['ADDED']],
-    ['&resourceVersion=50', []],
-    ['&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
-    ['&resourceVersion=0&allowWatchBookmarks=true', ['ADDED', 'BOOKMARK']],
-    ['&resourceVersion=49', []],
-    ['&resourceVersion=48', []],
-    ['&resourceVersion=47', ['ERROR']],
-    ['&resourceVersion=51', []],
-    [`&sendInitialEvents=true${match}`, ['ADDED']],
-    [`&sendInitialEvents=true${match}&allowWatchBookmarks=true`, ['ADDED', 'BOOKMARK']],
-    [
-      `&sendInitialEvents=true${match}&resourceVersion=50&allowWatchBookmarks=true`,
-      ['ADDED', 'BOOKMARK'],
-    ],
-    [`&sendInitialEvents=true${match}&resourceVersion=46`, ['ADDED']],
-    [`&sendInitialEvents=false${match}&resourceVersion=50`, []],
-    [`&sendInitialEvents=false${match}&resourceVersion=46`, ['ERROR']],
-    [`&sendInitialEvents=false${match}&resourceVersion=0`, []],
-    [`&sendInitialEvents=false${match}`, []],
-  ]
-  for (const [query, expected] of starts) {
-    await t.test(query || 'no version', async (t) => {
-      const watch = open(t, `${pods}${query}`)
-      t.strictSame(types(await watch.said()), expected)
-      t.equal(await watch.over(), expected[0] === 'ERROR')
-      watch.client.abort()
-    })
-  }
-})
 
 void t.test(
   'a client that allows bookmarks gets one each minute, at the stored version',
@@ -199,16 +161,6 @@ void t.test(
   },
 )
 
-void t.test('a client ahead of the cache gets neither events nor bookmarks', async (t) => {
-  const watch = open(t, `${pods}&resourceVersion=51&allowWatchBookmarks=true`)
-  await watch.said()
-  mock.timers.tick(600_000)
-  t.strictSame(await watch.said(), [])
-  t.notOk(await watch.over())
-  watch.client.abort()
-  t.ok(await watch.over())
-})
-
 void t.test('the last bookmark comes two seconds before the end', async (t) => {
   const watch = open(t, `${pods}&resourceVersion=50&allowWatchBookmarks=true&timeoutSeconds=90`)
   await watch.said()
@@ -223,14 +175,6 @@ void t.test('the last bookmark comes two seconds before the end', async (t) => {
   mock.timers.tick(2_000)
   t.strictSame(await watch.said(), [])
   t.ok(await watch.over())
-})
-
-void t.test('a client that takes no bookmarks gets none', async (t) => {
-  const watch = open(t, `${pods}&resourceVersion=50`)
-  await watch.said()
-  mock.timers.tick(600_000)
-  t.strictSame(await watch.said(), [])
-  watch.client.abort()
 })
 
 void t.test('a watch ends at its timeoutSeconds', async (t) => {
@@ -262,38 +206,6 @@ void t.test('a watch stays open when the cloud is back', async (t) => {
   t.notOk(await watch.over())
   mock.timers.tick(1_000)
   t.ok(await watch.over())
-})
-
-void t.test('a watch ends when its client disconnects', async (t) => {
-  const watch = open(t, `${pods}&resourceVersion=50`)
-  await watch.said()
-  watch.client.abort()
-  t.ok(await watch.over())
-})
-
-void t.test('a watch that repeats nothing of the collection reads nothing of it', async (t) => {
-  for (const [query, reads] of [
-    ['&resourceVersion=50', 0],
-    ['&resourceVersion=40', 0],
-    ['', 1],
-  ] as const) {
-    const { signal } = new AbortController()
-    const exchange = exchangeOf(`${pods}${query}`, { signal })
-    if (!exchange.info.isResource) throw new Error('pods are resources')
-    let read = 0
-    const batches = {
-      *[Symbol.iterator]() {
-        read += 1
-        yield [object]
-      },
-    }
-    const store: ObjectStore = { ...storeOf(), list: () => ({ ...stored(), batches }) }
-    await using cachers = cachersOf(store, signal, 60_000)
-    const watch = cachers.offline(exchange, exchange.info)
-    void watch?.events[Symbol.asyncIterator]().next()
-    await turn()
-    t.equal(read, reads, query)
-  }
 })
 
 /** Events of so many bytes each, in the collection of a namespace. */
@@ -382,13 +294,6 @@ void t.test('a collection that is still not stored is to be listed again in an h
     all.push(await passes(cachers, '/api/v1/pods'))
   }
   t.strictSame(all, [false, true, false])
-})
-
-void t.test('a lost collection is listed however many were listed before it', async (t) => {
-  await using cachers = cachersOf(lost, AbortSignal.abort(), 60_000)
-  const many = Array.from({ length: 1_025 }, (_, i) => `/api/v1/namespaces/n-${i}/pods`)
-  for (const url of many) t.notOk(await passes(cachers, url))
-  t.ok(await passes(cachers, many.at(-1) ?? ''))
 })
 
 void t.test('a watch of a person passes where nothing is stored for it', async (t) => {
