@@ -2,14 +2,14 @@ import t from 'tap'
 import { mock } from 'node:test'
 import { now, turn } from '../../../src/base/clock.ts'
 import { podsOf } from '../../../src/hub/boot/kubelet-cache.ts'
-import { attachmentName, NodePods } from '../../../src/hub/boot/needs.ts'
+import { NodePods } from '../../../src/hub/boot/needs.ts'
 import {
   Refresher,
   type RefreshOutcome,
   type RefreshRequest,
 } from '../../../src/hub/boot/refresh.ts'
 import type { GVR } from '../../../src/api/kube/gvk.ts'
-import { csiNodes, volumeAttachments } from '../../../src/api/kube/resources.ts'
+import { csiNodes } from '../../../src/api/kube/resources.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { FakeKubeletCache } from './fake-kubelet-cache.ts'
 
@@ -244,43 +244,6 @@ void t.test('a malformed claim keeps no other pod from being refreshed', async (
   t.strictSame(world.failures, [])
 })
 
-void t.test('a malformed attachment fails no scan', async (t) => {
-  using world = new World(pod(claimSource, secretSource))
-  const put = (gvr: GVR, namespace: string, kind: string, name: string, spec: JsonObject): void => {
-    const apiVersion = gvr.group === '' ? gvr.version : `${gvr.group}/${gvr.version}`
-    world.known.put(gvr, namespace, name, { apiVersion, kind, metadata: { name }, spec })
-  }
-  const csi = { driver: 'disk.csi.example', volumeHandle: 'handle' }
-  const attachment = attachmentName(csi.volumeHandle, csi.driver, nodeName)
-  put(core('persistentvolumeclaims'), 'plant', 'PersistentVolumeClaim', 'data', { volumeName: 'v' })
-  put(core('persistentvolumes'), '', 'PersistentVolume', 'v', { csi })
-  put(volumeAttachments, '', 'VolumeAttachment', attachment, { nodeName })
-  const stored = world.known.object(volumeAttachments, '', attachment)
-  if (typeof stored === 'object') stored.object.bytes.fill(0xff)
-  world.refresher.cameOnline()
-  await world.pass(5_000)
-  t.ok(world.urls().includes(secretUrl))
-  t.strictSame(world.failures, [])
-})
-
-void t.test('an object that the kubelet has just refreshed is not requested', async (t) => {
-  using world = new World(pod(claimSource))
-  world.known.put(core('persistentvolumeclaims'), 'plant', 'data', {
-    apiVersion: 'v1',
-    kind: 'PersistentVolumeClaim',
-    metadata: { name: 'data', namespace: 'plant' },
-    spec: { volumeName: 'pv' },
-  })
-  const kept = world.known.object(core('persistentvolumeclaims'), 'plant', 'data')
-  world.known.object = (gvr, ...of) => {
-    const found = FakeKubeletCache.prototype.object.call(world.known, gvr, ...of)
-    return found === kept && typeof found === 'object' ? { ...found, confirmedAt: now() } : found
-  }
-  world.refresher.cameOnline()
-  await world.pass(30 * minute)
-  t.notOk(world.urls().includes(claimPath))
-})
-
 void t.test('recorded discovery is requested again about once an hour', async (t) => {
   using world = new World()
   const accept = 'application/json;as=APIGroupDiscoveryList;v=v2;g=apidiscovery.k8s.io'
@@ -340,23 +303,6 @@ void t.test('schemas are requested after all else, and then once a week', async 
     names.map((name) => schema(name).url),
   )
   t.ok(world.urls().indexOf(schema('a').url) >= 3, 'what pods refer to comes first')
-})
-
-void t.test('what a new pod needs is requested before further schemas', async (t) => {
-  using world = new World()
-  world.documents.push(schema('a'), schema('b'))
-  const slow = Promise.withResolvers<RefreshOutcome>()
-  world.answer = ({ url }) => (url === schema('a').url ? slow.promise : 'confirmed')
-  world.refresher.cameOnline()
-  await world.pass(minute)
-  t.ok(world.urls().includes(schema('a').url))
-  world.known.list(podsOf(nodeName), 'Pod', [pod(secretSource)])
-  world.podsVersion = '2'
-  slow.resolve('confirmed')
-  await world.pass(minute)
-  const urls = world.urls()
-  t.ok(urls.includes(secretUrl))
-  t.ok(urls.indexOf(secretUrl) < urls.indexOf(schema('b').url))
 })
 
 const years = 50 * 365 * 24 * 60 * minute
