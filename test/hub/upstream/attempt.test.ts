@@ -5,13 +5,11 @@ import { connect, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { Connections } from '../../../src/http/client/connections.ts'
 import { bodyOf, Chunks } from '../../../src/http/exchange/chunks.ts'
-import type { Exchange, UpstreamReply } from '../../../src/http/exchange/exchange.ts'
+import type { UpstreamReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import { attempt, NoAnswer } from '../../../src/hub/upstream/attempt.ts'
+import { attempt } from '../../../src/hub/upstream/attempt.ts'
 import { Upstream } from '../../../src/hub/upstream/upstream.ts'
-import { componentOf } from '../../../src/api/request/component.ts'
-import { nodeIdentity } from '../../../src/api/request/identity.ts'
-import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
+import { exchangeOf } from '../../kit/exchange.ts'
 import { authority } from '../../kit/wire/certificates.ts'
 import { h2Upstream } from '../../kit/wire/h2-upstream.ts'
 import { answerOf, rawUpstream, refusingOrigin, type RawUpstream } from '../../kit/wire/upstream.ts'
@@ -23,26 +21,7 @@ import { portOf } from '../../kit/wire/listening.ts'
 interface Attempted {
   readonly reply: Promise<UpstreamReply>
   readonly wire: Wire
-  readonly upstream: Upstream
-  readonly client: AbortController
-  /** Lets the upstream be found unresponsive. */
-  readonly silence: () => Promise<void>
 }
-
-const exchangeOf = (signal: AbortSignal): Exchange => ({
-  id: 'id',
-  method: 'GET',
-  url: '/',
-  headers: new HeaderList(),
-  peer: { address: '', port: 0, localAddress: '', localPort: 0 },
-  upgrade: false,
-  signal,
-  info: parseRequestInfo('GET', '/'),
-  component: componentOf(''),
-  identity: nodeIdentity,
-  credential: 'node',
-  representations: [],
-})
 
 const headers = new HeaderList()
 const waiting = { isInVain: () => Promise.resolve(false), traffic: { receivedBytes: 0 } }
@@ -55,26 +34,26 @@ function start(t: Teardown, origin: string, repeatable = false) {
   const connections = new Connections({ files: [] })
   const probes = new Probes()
   const upstream = upstreamAt(origin, probes)
-  const client = new AbortController()
   t.teardown(async () => {
     upstream.close()
     await connections[Symbol.asyncDispose]()
   })
-  const exchange = exchangeOf(client.signal)
+  const exchange = exchangeOf('/')
   const reply = attempt({ exchange, headers, repeatable, ...waiting }, upstream, connections)
   reply.catch(() => undefined)
+  /** Lets the upstream be found unresponsive. */
   const silence = async (): Promise<void> => {
     await upstream.probe()
     probes.set(origin, 'late')
     await upstream.probe()
   }
-  return { reply, upstream, client, silence }
+  return { reply, silence }
 }
 
 /** A GET that a server has read, with no reader yet for the answer. */
 async function begin(t: Teardown, server: RawUpstream, repeatable = false): Promise<Attempted> {
-  const started = start(t, server.origin, repeatable)
-  return { ...started, wire: await server.asked() }
+  const { reply } = start(t, server.origin, repeatable)
+  return { reply, wire: await server.asked() }
 }
 
 async function textOf(reply: UpstreamReply): Promise<string> {
@@ -96,21 +75,6 @@ void t.test('an upstream does not run far ahead of a reader yet to come', async 
   }
   t.ok(socket.writableLength > 0, 'not all of it was taken')
   t.equal((await textOf(answer)).length, body.length)
-})
-
-void t.test('silence gives a request up before its answer, and not after it', async (t) => {
-  const server = await rawUpstream(t)
-  const first = await begin(t, server, true)
-  await first.silence()
-  const error = await first.reply.catch((error: unknown) => error)
-  t.type(error, NoAnswer)
-  t.match(error, { sent: true, cause: { code: 'UNRESPONSIVE' } })
-  const second = await begin(t, server, true)
-  second.wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
-  const answer = await second.reply
-  await second.silence()
-  second.wire.write('def')
-  t.equal(await textOf(answer), 'abcdef')
 })
 
 const pki = await authority()
@@ -214,21 +178,6 @@ void t.test('a held answer is not held for long, nor when it is long', async (t)
   t.equal((await textOf(stream)).length, 99_999)
 })
 
-void t.test('an attempt whose client or upstream has gone fails unsent', async (t) => {
-  const server = await rawUpstream(t)
-  const connections = new Connections({ files: [] })
-  t.teardown(() => connections[Symbol.asyncDispose]())
-  for (const gone of ['client', 'upstream']) {
-    const upstream = upstreamAt(server.origin)
-    if (gone === 'upstream') upstream.close()
-    const signal = gone === 'client' ? AbortSignal.abort() : new AbortController().signal
-    const outgoing = { exchange: exchangeOf(signal), headers, repeatable: true, ...waiting }
-    const reply = attempt(outgoing, upstream, connections)
-    await t.rejects(reply, { code: 'NO_ANSWER', sent: false }, gone)
-    t.equal(upstream.underWay.size, 0)
-  }
-})
-
 void t.test('over HTTP/2, too, it is known what the server cannot have seen', async (t) => {
   const serving = await pki.server()
   const server = await h2Upstream(t, serving)
@@ -236,12 +185,7 @@ void t.test('over HTTP/2, too, it is known what the server cannot have seen', as
   const connections = new Connections({ ca: pki.ca, files: [] })
   t.teardown(() => connections[Symbol.asyncDispose]())
   const watch = (origin: string): Promise<UpstreamReply> => {
-    const url = '/api/v1/pods?watch=1'
-    const exchange = {
-      ...exchangeOf(new AbortController().signal),
-      url,
-      info: parseRequestInfo('GET', url),
-    }
+    const exchange = exchangeOf('/api/v1/pods?watch=1')
     const upstream = upstreamAt(origin)
     t.teardown(() => upstream.close())
     return attempt({ exchange, headers, repeatable: true, ...waiting }, upstream, connections)
