@@ -7,7 +7,7 @@ import { listAt, objectAt } from '../api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel, topologyKeysAnnotation } from '../api/kube/node-pool.ts'
 import { nodes, pods, services } from '../api/kube/resources.ts'
 import type { HostNetworkReport } from '../hub/filter/host-network/report.ts'
-import type { AnswerCounts } from '../hub/wiring/answer-counts.ts'
+import type { HubStatus } from '../hub/wiring/status/document.ts'
 import type { Replica, Sandbox } from '../sandbox/sandbox.ts'
 import { aligned } from './aligned.ts'
 import type { Terminal } from './command.ts'
@@ -30,7 +30,6 @@ export interface Demonstration {
   /** The second API server. */
   readonly second: Replica
   readonly node: DemoNode
-  readonly counts: AnswerCounts
   /** The words of `nodehub inspect`, with its flags, for a report. */
   readonly inspect: (report: string) => string
 }
@@ -66,7 +65,7 @@ class Commands implements AsyncDisposable {
     f: () => this.#filter(),
     n: () => this.#hostNetwork(),
     c: () => this.#change(),
-    s: () => this.#out(`\n${answersTable(this.#with.counts)}\n\n`),
+    s: () => this.#answers(),
   }
 
   constructor(terminal: Terminal, demonstration: Demonstration) {
@@ -213,6 +212,11 @@ class Commands implements AsyncDisposable {
     return (await this.#with.node.report('host-network')) as HostNetworkReport
   }
 
+  async #answers(): Promise<void> {
+    const status = (await this.#with.node.report('status')) as HubStatus
+    this.#out(`\n${answersTable(status)}\n\n`)
+  }
+
   #change(): void {
     const { sandbox } = this.#with
     const pod = sandbox.get(pods, 'collector-0', 'plant')
@@ -252,15 +256,13 @@ const mostTries = 50
 const betweenTriesMs = 100
 
 /** A table of component, request, and the answers of the cloud, the cache and the hub itself. */
-function answersTable(counts: AnswerCounts): string {
+function answersTable({ served }: HubStatus): string {
   const shown = (count: number): string => (count === 0 ? '' : String(count))
-  const rows = counts
-    .all()
-    .map(({ component, verb, what, cloud, cache, hub }) => [
-      component || 'unknown',
-      `${verb} ${what}`,
-      ...[cloud, cache, hub].map(shown),
-    ])
+  const rows = served.items.map(({ component, verb, what, cloud, cache, hub }) => [
+    component || 'unknown',
+    `${verb} ${what}`,
+    ...[cloud, cache, hub].map(shown),
+  ])
   return aligned(['component', 'request', 'cloud', 'cache', 'hub'], rows)
     .replace(/^/gm, '  ')
     .trimEnd()

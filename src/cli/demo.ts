@@ -2,13 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { now } from '../base/clock.ts'
 import { RecentLines } from '../base/recent-lines.ts'
 import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
 import { SettingsInForce } from '../config/settings-in-force.ts'
 import { startHub, type Hub, type HubOptions } from '../hub/hub.ts'
-import { AnswerCounts } from '../hub/wiring/answer-counts.ts'
 import { CannotListen } from '../http/server/listening.ts'
 import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { refuse, type ExitCode, type Terminal } from './command.ts'
@@ -38,7 +36,6 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
   )
   if ('mistakes' in result) return refuse(terminal, 'demo', result.mistakes)
   if (result.config.plainProxy !== 'served') return refuse(terminal, 'demo', [needsPlain])
-  const counts = new AnswerCounts()
   let welcomed = false
   const recentLog = new RecentLines(recentLogBounds)
   const settings = new SettingsInForce(result)
@@ -49,7 +46,6 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
     onOnline: (online) => {
       if (welcomed) terminal.out(online ? back : gone)
     },
-    onAnswer: (line) => counts.add(line, now()),
   }
   const hub = await startOnFreePorts(result, terminal, options)
   if (hub === undefined) return 1
@@ -66,7 +62,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
     }),
   )
   welcomed = true
-  await obey(terminal, { sandbox, second, node, counts, inspect })
+  await obey(terminal, { sandbox, second, node, inspect })
   terminal.out('\n  Stopping.\n')
   return 0
 }

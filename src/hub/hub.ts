@@ -1,6 +1,5 @@
 import { OpenList } from '../base/open-list.ts'
 import type { Logger } from 'pino'
-import { now } from '../base/clock.ts'
 import { makeSyncedFolder } from '../base/folder.ts'
 import type { RecentLines } from '../base/recent-lines.ts'
 import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
@@ -15,8 +14,7 @@ import type { OpenRequest } from './pipeline/open-requests.ts'
 import { Admission } from './pipeline/admission.ts'
 import { memoryLimit } from './wiring/memory.ts'
 import type { AnswerLine } from './pipeline/trace.ts'
-import { AnswerCounts } from './wiring/answer-counts.ts'
-import { AnswerLog } from './wiring/answer-log.ts'
+import { AnswerRecord } from './wiring/answer-record.ts'
 import { Boot } from './wiring/boot.ts'
 import { certificateCheck } from './wiring/credentials.ts'
 import { clientPath, cloudPath } from './wiring/data-path.ts'
@@ -30,7 +28,6 @@ import {
   showListening,
 } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
-import { LastHour } from './wiring/last-hour.ts'
 import { inOwnFolder } from './wiring/own-folder.ts'
 import { openCache } from './wiring/parts/cache.ts'
 import { openCloud } from './wiring/parts/cloud.ts'
@@ -38,7 +35,6 @@ import { openFilters, openInputs } from './wiring/parts/filters.ts'
 import { openIdentity } from './wiring/parts/identity.ts'
 import { openOperatorsPort } from './wiring/parts/operators-port.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
-import { RecentRequests } from './wiring/recent-requests.ts'
 import { RecordedComponents } from './wiring/recorded-components.ts'
 import { tracerOf } from './wiring/tracing.ts'
 
@@ -100,9 +96,8 @@ export async function startHub(
   const live = (): LiveConfig => inForce
   const metrics = createMetrics(() => live().cacheComponents)
   const health = new Health()
-  const answers = parts.use(new AnswerLog(log))
-  const [counts, requests] = [new AnswerCounts(), new RecentRequests()]
-  const [hour, open] = [new LastHour(), new OpenList<OpenRequest>()]
+  const answers = parts.use(new AnswerRecord(log))
+  const open = new OpenList<OpenRequest>()
   const admission = new Admission(
     () => live().maxRequestsInFlight,
     memoryLimit(config),
@@ -140,7 +135,7 @@ export async function startHub(
   cloud.cluster.keepIn(store, () => allCachers().forEach((each) => each.restart()))
   metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
   const { own: dispatch } = path
-  const own = { live, dispatch, recorded, metrics, log }
+  const own = { live, store, dispatch, recorded, metrics, log }
   const inputs = parts.use(openInputs(config, { ...cloud, ...own, filters }))
   const stopping = new AbortController()
   const checks = [
@@ -183,11 +178,7 @@ export async function startHub(
     metrics,
     log,
     onAnswer: (line, detail) => {
-      const at = now()
-      answers.add(line)
-      counts.add(line, at)
-      hour.add(line, detail, at)
-      requests.note(line, detail, at)
+      answers.add(line, detail)
       onAnswer(line)
     },
   })
@@ -202,9 +193,6 @@ export async function startHub(
     cachers: allCachers,
     writes: path.dispatch.local.writes,
     answers,
-    counts,
-    requests,
-    hour,
     open,
     checks,
     verboseLines: () => [
@@ -221,8 +209,8 @@ export async function startHub(
   const proxies = parts.use(await openProxies(config, live, { ...cloud, handler, metrics, log }))
   inputs.hubAddress.listening(proxies.secure.port)
   parts.defer(() => stopping.abort())
-  parts.use(measureLoad(hour, { ...cloud, config, live, seats: admission.seats, proxies }))
-  parts.use(cloud.onlineChanged.listen(() => hour.sample()))
+  parts.use(measureLoad(answers.hour, { ...cloud, config, live, seats: admission.seats, proxies }))
+  parts.use(cloud.onlineChanged.listen(() => answers.hour.sample()))
 
   const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]
   const showSockets = (): void => showListening(sockets(), { health, log })

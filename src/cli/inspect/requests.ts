@@ -1,4 +1,4 @@
-import type { RequestEntry } from '../../hub/wiring/recent-requests.ts'
+import type { RequestEntry } from '../../hub/wiring/request-entry.ts'
 import { duration, listOf, oneOf, optional, text, type ValueType } from '../../config/value.ts'
 import { option, type Option } from '../../config/option.ts'
 import { inspection, type Inspected } from './inspection.ts'

@@ -8,7 +8,7 @@ import { MalformedPath, parseRequestInfo } from '../../api/request/request-info.
 import { after } from '../../base/clock.ts'
 import type { ApiServer } from '../../cluster/api/api-server.ts'
 import { printable } from '../../cluster/exit-plan/owner.ts'
-import type { RequestEntry } from '../../hub/wiring/recent-requests.ts'
+import type { RequestEntry } from '../../hub/wiring/request-entry.ts'
 import { imageMain, imageRuntime } from '../../node/join/static-pod.ts'
 import { aligned } from '../aligned.ts'
 import { paragraphs } from '../inspect/printed.ts'

@@ -1,7 +1,4 @@
-import { join } from 'node:path'
 import type { Logger } from 'pino'
-import { StateFile } from '../../base/state-file.ts'
-import { readOwnFile } from '../../base/own-file.ts'
 import { HubInformer, type InformerState } from '../cache/hub-informer.ts'
 import { readConfigMap, type ClusterSettings, type ConfigMapData } from '../../config/config-map.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
@@ -12,6 +9,8 @@ import { configMaps } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { hubIdentity } from '../../api/request/identity.ts'
+import { objectRepresentation } from '../../api/request/representation.ts'
+import type { ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import { unusableLine } from './health.ts'
 import type { RecordedComponents } from './recorded-components.ts'
@@ -21,6 +20,7 @@ import { logFailure } from './log-failure.ts'
 interface ConfigMapDependencies {
   readonly config: StartConfig
   readonly cloud: Cloud
+  readonly store: Pick<ObjectStore, 'list'>
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
   readonly filters: Pick<EnabledFilters, 'setAdditionalComponents' | 'ownNames'>
@@ -45,43 +45,33 @@ export interface HubConfigReport extends SettingsReport {
   readonly configMap: ConfigMapReport | null
 }
 
-/** The last valid ConfigMap, as it is stored on the disk. */
-interface StoredConfigMap {
-  readonly of: string
-  readonly data: ConfigMapData['data']
-}
-
 /**
  * Watches the ConfigMap by which the cluster configures its hubs, and applies it without a restart:
- * all of it, or none where part of it is invalid, so that the last valid one stays in force. That
- * one is stored on the disk. After the ConfigMap is deleted only the flags count.
+ * all of it, or none where part of it is invalid, so that the last valid one stays in force. At
+ * the start that is the one in the store. After the ConfigMap is deleted only the flags count.
  */
 export class HubConfigMap implements AsyncDisposable {
   readonly #dependencies: ConfigMapDependencies
-  readonly #file: StateFile
   readonly #informer: HubInformer<ConfigMapData> | undefined
   readonly #name: string
-  #stored: StoredConfigMap
   #settings: ClusterSettings | undefined
   #unusable: string | undefined
   #refused: string | undefined
   #ignored = ''
 
   constructor(dependencies: ConfigMapDependencies) {
-    const { config, cloud, dispatch, log } = dependencies
-    const { configMap: of, rootDir } = config
+    const { config, cloud, dispatch, store, log } = dependencies
+    const { configMap: of } = config
     this.#dependencies = dependencies
     this.#name = of ? `${of.namespace}/${of.name}` : ''
-    const path = join(rootDir, 'hub-config-map.json')
-    this.#stored = { of: this.#name, data: storedData(path, this.#name) }
-    this.#file = new StateFile(path, () => JSON.stringify(this.#stored))
     if (!of) return
-    this.#apply({ data: this.#stored.data, binaryData: {} })
+    const fieldSelector = `metadata.name=${of.name}`
+    this.#apply(storedIn(store, of.namespace, fieldSelector) ?? none)
     this.#informer = new HubInformer<ConfigMapData>({
       of: {
         versions: [configMaps],
         namespace: of.namespace,
-        fieldSelector: `metadata.name=${of.name}`,
+        fieldSelector,
         encoding: 'json',
       },
       onBehalf: { identity: hubIdentity, credential: 'node' },
@@ -123,13 +113,11 @@ export class HubConfigMap implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#informer?.[Symbol.asyncDispose]()
-    await this.#file[Symbol.asyncDispose]()
   }
 
   #read(found: ConfigMapData | undefined): void {
     const { metrics, log } = this.#dependencies
-    const data = found ?? { data: {}, binaryData: {} }
-    const mistakes = this.#apply(data)
+    const mistakes = this.#apply(found ?? none)
     metrics.configMapReads.add({ result: mistakes ? 'failure' : 'success' })
     if (mistakes) {
       this.#unusable = unusableLine(`configmap ${this.#name}`, mistakes)
@@ -138,15 +126,6 @@ export class HubConfigMap implements AsyncDisposable {
     }
     this.#unusable = undefined
     log.info(found ? `ConfigMap ${this.#name} is in force` : `there is no ConfigMap ${this.#name}`)
-    this.#stored = { of: this.#name, data: data.data }
-    this.#file
-      .write()
-      .catch((err: unknown) =>
-        log.error(
-          { err },
-          "cannot store the hubs' ConfigMap: after a restart only the flags count until it is read",
-        ),
-      )
   }
 
   /** Its mistakes; `undefined`: it is in force. */
@@ -186,12 +165,27 @@ function dataOf(bytes: Uint8Array): ConfigMapData {
 const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null ? { ...value } : {}
 
-function storedData(path: string, name: string): ConfigMapData['data'] {
+const none: ConfigMapData = { data: {}, binaryData: {} }
+
+/** As the hub read it last; `undefined`: it is not stored, or cannot be read. */
+function storedIn(
+  store: ConfigMapDependencies['store'],
+  namespace: string,
+  fieldSelector: string,
+): ConfigMapData | undefined {
+  const { key: representation } = objectRepresentation('json')
+  const partition = { identity: hubIdentity, representation }
   try {
-    const kept = membersOf(readOwnFile(path) ?? Buffer.alloc(0))
-    return kept['of'] === name ? recordOf(kept['data']) : {}
+    const list = store.list({
+      partition,
+      gvr: configMaps,
+      namespace,
+      labelSelector: '',
+      fieldSelector,
+    })
+    const [object] = [...(list?.batches ?? [])].flat()
+    return object && dataOf(object.bytes)
   } catch {
-    // Without a readable file only the flags count until the first read.
-    return {}
+    return undefined
   }
 }

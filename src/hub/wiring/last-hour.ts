@@ -1,6 +1,24 @@
 import { every, now } from '../../base/clock.ts'
+import { isRead } from '../../api/request/request-info.ts'
 import type { AnswerDetail, AnswerLine } from '../pipeline/trace.ts'
-import { isRefusal, type Answers } from './answer-counts.ts'
+
+/** Numbers of answers. */
+export interface Answers {
+  /** By source. */
+  readonly cloud: number
+  readonly cache: number
+  readonly hub: number
+  /** Those of 400 and above that a client does not expect. */
+  readonly refused: number
+}
+
+/**
+ * Whether a client does not expect to be answered so. A read of what does not exist, a conflict,
+ * and a watch that begins too far back belong to how clients work: a kubelet reads its lease before
+ * it creates it.
+ */
+export const isRefusal = ({ verb, code }: Pick<AnswerLine, 'verb' | 'code'>): boolean =>
+  code >= 400 && code !== 409 && code !== 410 && !(code === 404 && isRead({ verb }))
 
 /** What may become full. */
 const gaugeNames = ['seats', 'connections', 'secureConnections', 'memory', 'cache'] as const

@@ -49,6 +49,7 @@ export function openFilters(
 }
 
 interface InputDependencies extends Omit<CloudParts, 'reconfigure' | keyof AsyncDisposable> {
+  readonly store: CacheParts['store']
   readonly live: () => LiveConfig
   /** For the hub's own requests. */
   readonly dispatch: Handler<Exchange>

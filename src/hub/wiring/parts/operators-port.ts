@@ -14,14 +14,11 @@ import { mayInspect } from '../../identity/inspectors.ts'
 import type { OpenRequest } from '../../pipeline/open-requests.ts'
 import { refusalLine } from '../../pipeline/trace.ts'
 import type { NodeWrites } from '../../answers/node-writes.ts'
-import type { AnswerCounts } from '../answer-counts.ts'
-import type { AnswerLog } from '../answer-log.ts'
+import type { AnswerRecord } from '../answer-record.ts'
 import type { Boot } from '../boot.ts'
-import type { LastHour } from '../last-hour.ts'
 import { listenAddresses } from '../listen-addresses.ts'
 import { logFailure } from '../log-failure.ts'
 import { ownHosts } from '../names.ts'
-import type { RecentRequests } from '../recent-requests.ts'
 import { contentReports } from '../status/content-reports.ts'
 import { pageFiles } from '../status/page-files.ts'
 import { statusReport } from '../status/status.ts'
@@ -40,10 +37,7 @@ interface Dependencies {
   readonly boot: Boot
   readonly cachers: () => readonly Cacher[]
   readonly writes: NodeWrites
-  readonly answers: AnswerLog
-  readonly counts: AnswerCounts
-  readonly requests: RecentRequests
-  readonly hour: LastHour
+  readonly answers: AnswerRecord
   readonly open: Iterable<OpenRequest>
   readonly checks: readonly ReadinessCheck[]
   readonly verboseLines: () => readonly string[]
@@ -55,7 +49,7 @@ interface Dependencies {
 
 /** Listens for probes, scrapers and `nodehub inspect`, and serves the status page. */
 export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
-  const { config, boot, counts, hour, open, checks, verboseLines, settings, metrics, log } = parts
+  const { config, boot, answers, open, checks, verboseLines, settings, metrics, log } = parts
   const { store } = parts.cache
   const { cloud, connections, serving, obtained } = parts.cloud
   const { filters, hostNetwork } = parts.filters
@@ -70,8 +64,7 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
     renewalFaults: () => ({ client: obtained.fault, serving: requested?.fault }),
     store,
     cachers: parts.cachers,
-    answers: counts,
-    hour,
+    answers,
     open,
     boot,
     hostNetwork,
@@ -95,12 +88,12 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
           config: async () => ({ ...settings(), configMap: configMap.report() }),
         }),
       },
-      tails: { requests: parts.requests },
+      tails: { requests: answers },
       content: {
         reports: contentReports({
           store,
           writes: parts.writes,
-          running: { filters, answers: counts, open },
+          running: { filters, answers, open },
           hostNetwork,
         }),
         authorize: async ({ peer }) => isRoot(peer, owners),
@@ -114,7 +107,7 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
     },
     onBroken: (err) =>
       logFailure(log, 'debug', { err }, 'a connection to the operators’ port broke off'),
-    onRefused: (incoming, reply) => parts.answers.add({ ...refusalLine(incoming, reply), ms: 0 }),
+    onRefused: (incoming, reply) => answers.log({ ...refusalLine(incoming, reply), ms: 0 }),
   })
 }
 

@@ -4,10 +4,10 @@ import type { CheckResult } from '../../../http/server/ops.ts'
 import type { WatchGroup } from '../../pipeline/open-requests.ts'
 import type { Availability } from '../../upstream/balance.ts'
 import type { HealthStatus } from '../../upstream/health-status.ts'
-import type { AnswerCount } from '../answer-counts.ts'
+import type { AnswerCount } from '../answer-record.ts'
 import type { FilterStatus } from '../enabled-filters.ts'
 import type { LastHour, Minutes } from '../last-hour.ts'
-import type { RequestEntry } from '../recent-requests.ts'
+import type { RequestEntry } from '../request-entry.ts'
 import type { CertificateStatus } from './certificates.ts'
 
 /** The first items of a list, and how many more there are. */

@@ -18,7 +18,7 @@ import type { FilterDecision } from '../../filter/chain.ts'
 import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { representationText } from '../../../api/request/representation.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
-import type { AnswerCounts } from '../answer-counts.ts'
+import type { AnswerRecord } from '../answer-record.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
 
 /** A state of the object as callers were given it. */
@@ -63,7 +63,7 @@ export interface ObjectReportParts {
   /** Absent of a stopped hub: its filters are those of its flags, and no component reads. */
   readonly running?: {
     readonly filters: Pick<EnabledFilters, 'decisionsOn' | 'statuses'>
-    readonly answers: AnswerCounts
+    readonly answers: Pick<AnswerRecord, 'counts'>
     readonly open: Iterable<OpenRequest>
   }
 }
@@ -204,7 +204,7 @@ function componentsOf(
       .filter(({ resources }) => resources.includes(resource))
       .flatMap(({ components }) => components),
     ...watchGroups(open).flatMap((each) => (each.resource === resource ? [each.component] : [])),
-    ...answers.all().flatMap((each) => (each.what === resource ? [each.component] : [])),
+    ...answers.counts.flatMap((each) => (each.what === resource ? [each.component] : [])),
   ])
   return [...names].slice(0, mostComponents).toSorted()
 }

@@ -16,9 +16,8 @@ import { bytesOnDisk } from '../../store/log/open.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
 import type { Cloud } from '../../upstream/cloud.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
-import type { AnswerCounts } from '../answer-counts.ts'
+import type { AnswerRecord } from '../answer-record.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
-import type { LastHour } from '../last-hour.ts'
 import { memoryLimit } from '../memory.ts'
 import { certificateStatuses, type RenewalFaults } from './certificates.ts'
 import { collectionStatuses, shortened } from './collections.ts'
@@ -41,8 +40,7 @@ interface StatusParts {
   readonly store: LogStore
   /** All cachers. */
   readonly cachers: () => readonly Cacher[]
-  readonly answers: AnswerCounts
-  readonly hour: LastHour
+  readonly answers: Pick<AnswerRecord, 'counts' | 'hour'>
   readonly open: Iterable<OpenRequest>
   readonly boot: { readonly lastVerdict: BootVerdict | undefined }
   readonly hostNetwork: { readonly recent: { get(): Promise<HostNetworkReport> } }
@@ -58,7 +56,7 @@ export const mostItems = 200
 
 /** Composes the status document of a hub, in time slices; does nothing until it is called. */
 export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
-  const { config, cloud, connections, serving, store, cachers, answers, hour, open } = parts
+  const { config, cloud, connections, serving, store, cachers, answers, open } = parts
   const startedAt = time(now())
   return async () => {
     const { pods, ...hostNetwork } = await parts.hostNetwork.recent.get()
@@ -73,12 +71,12 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
       notes: parts.verboseLines(),
       link: linkStatus(cloud),
       upstreams: cloud.upstreams.map((each) => upstreamStatus(each, connections)),
-      served: first(byComponent(answers.all()), ({ last, ...count }): ServedStatus => ({
+      served: first(byComponent(answers.counts), ({ last, ...count }): ServedStatus => ({
         ...count,
         last: { ...last, at: time(last.at) },
       })),
-      lastHour: hour.minutes(now()),
-      saturation: hour.saturation(now()),
+      lastHour: answers.hour.minutes(now()),
+      saturation: answers.hour.saturation(now()),
       collections: collectionStatuses(store.overview(mostItems), ({ key }) =>
         cacherOf.get(textOf(addressOf(key))),
       ),

@@ -1,4 +1,3 @@
-import { RecentItems } from '../../base/recent-items.ts'
 import type { Filtered } from '../../http/exchange/explanation.ts'
 import type { AnswerDetail, AnswerLine } from '../pipeline/trace.ts'
 
@@ -30,8 +29,6 @@ export interface RequestEntry {
   readonly filtered?: Filtered
 }
 
-export const mostRequests = 512
-
 /** In characters. */
 const longestPath = 200
 const longestReason = 200
@@ -40,34 +37,14 @@ const longestReason = 200
  * A request as it was answered: few are ever read, so an entry is made for a reader alone. What its
  * texts hold in memory is at most the head of a request, which Node limits.
  */
-interface Noted {
+export interface AnsweredRequest {
   readonly line: AnswerLine
   readonly detail: AnswerDetail
   /** In milliseconds since the epoch. */
   readonly at: number
 }
 
-/** The last requests of clients. A watch is among them once it has ended. */
-export class RecentRequests {
-  readonly #noted = new RecentItems<Noted>(mostRequests)
-
-  /** Those that a query names. Throws where it has a parameter that selects nothing. */
-  select(query: URLSearchParams): Pick<RecentItems<RequestEntry>, 'items' | 'follow'> {
-    const fits = requestFilter(query) ?? (() => true)
-    const chosen = (noted: readonly Noted[]): RequestEntry[] => noted.map(entryOf).filter(fits)
-    return {
-      items: chosen(this.#noted.items),
-      follow: (signal) => some(this.#noted.follow(signal), chosen),
-    }
-  }
-
-  /** `at`: in milliseconds since the epoch. */
-  note(line: AnswerLine, detail: AnswerDetail, at: number): void {
-    this.#noted.add({ line, detail, at })
-  }
-}
-
-function entryOf({ line, detail, at }: Noted): RequestEntry {
+export function entryOf({ line, detail, at }: AnsweredRequest): RequestEntry {
   const { component, verb, resource, path, code, ms, source } = line
   const { caller, account, namespace, name, sentBytes, explanation = {} } = detail
   const { reason, ...rest } = explanation
@@ -90,16 +67,6 @@ function entryOf({ line, detail, at }: Noted): RequestEntry {
   }
 }
 
-async function* some(
-  batches: AsyncIterable<readonly Noted[]>,
-  chosen: (noted: readonly Noted[]) => RequestEntry[],
-): AsyncGenerator<readonly RequestEntry[]> {
-  for await (const batch of batches) {
-    const fitting = chosen(batch)
-    if (fitting.length > 0) yield fitting
-  }
-}
-
 /** The parameters that select requests; each has one value or several, of which one has to fit. */
 const fits: Readonly<Record<string, (entry: RequestEntry, value: string) => boolean>> = {
   component: ({ component }, value) => component === value,
@@ -119,15 +86,14 @@ const fits: Readonly<Record<string, (entry: RequestEntry, value: string) => bool
 }
 
 /**
- * Whether a request is one of those that the query names; `undefined`: it names none. Throws where
- * it has a parameter that selects nothing.
+ * Whether a request is one of those that the query names. Throws where it has a parameter that
+ * selects nothing.
  */
-function requestFilter(query: URLSearchParams): ((entry: RequestEntry) => boolean) | undefined {
+export function requestFilter(query: URLSearchParams): (entry: RequestEntry) => boolean {
   const wanted = [...new Set(query.keys())].map((name) => {
     const fit = Object.hasOwn(fits, name) ? fits[name] : undefined
     if (!fit) throw new Error(`requests are not selected by ${JSON.stringify(name)}`)
     return { fit, values: query.getAll(name) }
   })
-  if (wanted.length === 0) return undefined
   return (entry) => wanted.every(({ fit, values }) => values.some((value) => fit(entry, value)))
 }

@@ -1,0 +1,134 @@
+import type { Logger } from 'pino'
+import { now } from '../../base/clock.ts'
+import { RecentItems } from '../../base/recent-items.ts'
+import { RepeatLimiter } from '../../base/repeat-limiter.ts'
+import type { AnswerDetail, AnswerLine } from '../pipeline/trace.ts'
+import { isRefusal, LastHour, type Answers } from './last-hour.ts'
+import { entryOf, requestFilter, type AnsweredRequest, type RequestEntry } from './request-entry.ts'
+
+/** The answers that one component got to one kind of request since the start. */
+export interface AnswerCount extends Answers {
+  readonly component: string
+  readonly verb: string
+  /** A resource, or the path of a request that is not about one. */
+  readonly what: string
+  readonly last: { readonly at: number; readonly source: string; readonly code: number }
+}
+
+/** Clients choose their names and paths: beyond so many, the one longest unused is forgotten. */
+export const mostKinds = 256
+const mostPath = 120
+
+export const mostRequests = 512
+
+/** A refused kubelet retries all the time. */
+const togetherMs = 60_000
+
+/** Clients choose their names: beyond so many in an interval, the rest are logged together. */
+const mostLogged = 16
+
+/** How the hub itself refuses: unknown caller, not allowed, a foreign Host or Origin, overload. */
+const refusals = new Set([401, 403, 421, 429])
+
+/**
+ * The answers that clients got, in the log, by component and kind of request, by the minute, and
+ * the last ones whole. A watch counts when it has ended.
+ */
+export class AnswerRecord implements Disposable {
+  readonly hour = new LastHour()
+  readonly #log: Logger
+  readonly #limited: RepeatLimiter<AnswerLine>
+  /** The one answered last is the last one. */
+  readonly #counts = new Map<string, AnswerCount>()
+  readonly #recent = new RecentItems<AnsweredRequest>(mostRequests)
+
+  /** `together`: for so many milliseconds failures and refusals are logged together. */
+  constructor(log: Logger, together = togetherMs) {
+    this.#log = log
+    this.#limited = new RepeatLimiter(together, (line, times) => {
+      const fields = { ...rounded(line), ...(times > 1 && { times }) }
+      if (line.code >= 500) log.info(fields, 'a request failed')
+      else log.warn(fields, 'a request was refused')
+    })
+  }
+
+  add(line: AnswerLine, detail: AnswerDetail): void {
+    const at = now()
+    this.log(line)
+    this.#count(line, at)
+    this.hour.add(line, detail, at)
+    this.#recent.add({ line, detail, at })
+  }
+
+  /**
+   * Logs an answer at debug. Besides it logs the requests that the hub refused, as warnings, and at
+   * info the answers of 500 and above: the first of each code, source and component at once, and
+   * then at most once a minute, with the latest one and the number of `times`.
+   */
+  log(line: AnswerLine): void {
+    const { code, source, component } = line
+    if (this.#log.isLevelEnabled('debug')) this.#log.debug(rounded(line), 'answered')
+    if (code >= 500 || (source === 'hub' && refusals.has(code))) {
+      const key = `${code} ${source} ${component}`
+      const isFull = !this.#limited.has(key) && this.#limited.size >= mostLogged
+      this.#limited.add(isFull ? `${code} ${source}` : key, line)
+    }
+  }
+
+  #count(line: AnswerLine, at: number): void {
+    const { component, verb, resource, path, source, code } = line
+    const what = resource || path.slice(0, mostPath)
+    const key = `${component}\0${verb}\0${what}`
+    const before = this.#counts.get(key)
+    this.#counts.delete(key)
+    if (this.#counts.size >= mostKinds) this.#counts.delete(this.#counts.keys().next().value ?? '')
+    const one = (counts: boolean): number => (counts ? 1 : 0)
+    this.#counts.set(key, {
+      component,
+      verb,
+      what,
+      cloud: (before?.cloud ?? 0) + one(source === 'cloud'),
+      cache: (before?.cache ?? 0) + one(source === 'cache'),
+      hub: (before?.hub ?? 0) + one(source === 'hub'),
+      refused: (before?.refused ?? 0) + one(isRefusal(line)),
+      last: { at, source, code },
+    })
+  }
+
+  /** The one answered last first. */
+  get counts(): readonly AnswerCount[] {
+    return [...this.#counts.values()].toReversed()
+  }
+
+  /** The last ones that a query names. Throws where it has a parameter that selects nothing. */
+  select(query: URLSearchParams): Pick<RecentItems<RequestEntry>, 'items' | 'follow'> {
+    const fits = requestFilter(query)
+    const chosen = (answered: readonly AnsweredRequest[]): RequestEntry[] =>
+      answered.map(entryOf).filter(fits)
+    return {
+      items: chosen(this.#recent.items),
+      follow: (signal) => some(this.#recent.follow(signal), chosen),
+    }
+  }
+
+  /** Logs what is still pending. */
+  [Symbol.dispose](): void {
+    this.#limited[Symbol.dispose]()
+  }
+}
+
+/** Rounds to microseconds. */
+const rounded = (line: AnswerLine): AnswerLine => ({
+  ...line,
+  ms: Math.round(line.ms * 1000) / 1000,
+})
+
+async function* some<T, Chosen>(
+  batches: AsyncIterable<readonly T[]>,
+  chosen: (batch: readonly T[]) => readonly Chosen[],
+): AsyncGenerator<readonly Chosen[]> {
+  for await (const batch of batches) {
+    const fitting = chosen(batch)
+    if (fitting.length > 0) yield fitting
+  }
+}
