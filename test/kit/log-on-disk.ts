@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { encode, frameAt, framed } from '../../src/hub/store/log/frame.ts'
+import { frameAt, framed } from '../../src/hub/store/log/frame.ts'
 import type { LogRecord, ObjectMark } from '../../src/hub/store/log/record.ts'
 import { Segment } from '../../src/hub/store/log/body.ts'
 
@@ -46,7 +46,7 @@ export function damageBodies(folder: string, name: string): void {
     if (!('bodies' in record)) continue
     const names = namesIn(record)
     let offset = bodiesAt
-    for (const [at, [length, , , segment, placed]] of record.bodies.entries()) {
+    for (const [at, [length, , , segment, placed]] of (record.bodies ?? []).entries()) {
       const here = placed ?? offset
       const path =
         segment === undefined ? file : join(folder, `${String(segment).padStart(10, '0')}.log`)
@@ -89,5 +89,8 @@ export function refusingDisk(): Disposable {
 /** Leaves a log of a later release in the folder. */
 export function laterLog(folder: string): void {
   const record = { kind: 'segment', format: 1000, from: 1, before: 0 } as const
-  writeFileSync(join(folder, '0000000001.log'), Buffer.concat(framed(encode(record), 1, 0, 0)))
+  writeFileSync(
+    join(folder, '0000000001.log'),
+    Buffer.concat(framed({ record }, { id: 1, synced: 0 }, 0).parts),
+  )
 }

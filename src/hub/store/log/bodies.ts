@@ -7,6 +7,7 @@ import { failureOf, isOfDisk } from './faults.ts'
 import { markOf, type Held } from './held.ts'
 import type { ObjectMark } from './record.ts'
 import { isSealed, type Seal } from './seal.ts'
+import type { NewBody } from './write-path.ts'
 
 /** Bodies that lie this close together are read at once. */
 const closeBytes = 4 << 10
@@ -27,7 +28,7 @@ export class Bodies {
   }
 
   /** As it is to be stored, and a number that is equal for equal bytes. */
-  stored(scope: ScopeKey, object: ApiObject): readonly [stored: Uint8Array, digest: number] {
+  stored(scope: ScopeKey, object: ApiObject): NewBody {
     const { bytes } = object
     if (!isSealed(scope)) return [bytes, crc32(bytes)]
     return [this.#seal.close(bytes, placeOf(scope, markOf(object))), this.#seal.digest(bytes)]
@@ -52,18 +53,13 @@ export class Bodies {
       const bytes = this.#bytesOf(run.map(({ body }) => body))
       for (const [index, held] of run.entries()) {
         const plain = bytes[index] && this.#opened(scope, held, bytes[index])
-        if (!plain) this.#damaged(scope, held)
+        if (!plain) this.#onDamaged(scope, held)
         const { namespace, name, uid, version: resourceVersion } = held
         found.push(plain && { namespace, name, uid, resourceVersion, bytes: plain })
       }
       at += run.length
     }
     return found
-  }
-
-  #damaged(scope: ScopeKey, held: Held): void {
-    // What is not held was found before, or goes anyway.
-    if (held.body.isHeld) this.#onDamaged(scope, held)
   }
 
   #opened(scope: ScopeKey, held: Held, bytes: Uint8Array): Uint8Array | undefined {

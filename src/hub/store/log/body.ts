@@ -8,8 +8,8 @@ export type BodyMark = readonly [length: number, digest: number, serial: number]
 export type PlacedMark = readonly [...BodyMark, segment: number, offset: number]
 
 /**
- * The bytes of an object or document in the log. What refers to it holds it: the bytes of a body
- * that is not held are garbage, and gone after a compaction, which moves the others.
+ * The bytes of an object or document in the log. What neither the state nor a list in progress
+ * refers to is garbage, and gone after a compaction, which moves the others.
  */
 export class Body {
   segment: Segment
@@ -20,7 +20,6 @@ export class Body {
   readonly digest: number
   /** Larger than of any body before it. */
   readonly serial: number
-  #holders = 0
 
   constructor(segment: Segment, offset: number, [length, digest, serial]: BodyMark) {
     this.segment = segment
@@ -30,30 +29,13 @@ export class Body {
     this.serial = serial
   }
 
-  get isHeld(): boolean {
-    return this.#holders > 0
-  }
-
   get mark(): PlacedMark {
     return [this.length, this.digest, this.serial, this.segment.id, this.offset]
   }
 
-  hold(): this {
-    if (this.#holders === 0) this.segment.live += this.length
-    this.#holders += 1
-    return this
-  }
-
-  release(): void {
-    this.#holders -= 1
-    if (this.#holders === 0) this.segment.live -= this.length
-  }
-
-  moveTo(segment: Segment, offset: number): void {
-    this.segment.live -= this.length
+  moveTo({ segment, offset }: Body): void {
     this.segment = segment
     this.offset = offset
-    this.segment.live += this.length
   }
 }
 
@@ -74,13 +56,12 @@ export class Segment {
   readonly path: string
   /** Bytes of frames that count. */
   end = 0
-  /** Bytes of bodies that are held. */
-  live = 0
   /** Up to here it is on the disk. */
   synced = 0
+  /** A sync failed: the next one would say that all is well. */
+  isLost = false
   #fd: number | undefined
   #isOwn = false
-  #lost: Error | undefined
 
   /** An existing one is opened at its first read. */
   constructor(id: number, path: string) {
@@ -122,20 +103,12 @@ export class Segment {
       at += (await write(this.#open(), whole, at, length - at, this.end + at)).bytesWritten
   }
 
-  /** Rejects with the system's errors. After a failure the next one would say that all is well. */
+  /** Rejects with the system's errors. */
   async sync(): Promise<void> {
     const upTo = this.end
-    if (this.#lost) throw this.#lost
     if (!this.#isOwn) this.#writeAgain()
-    await fdatasync(this.#open()).catch((cause: Error) => {
-      throw (this.#lost = cause)
-    })
+    await fdatasync(this.#open())
     this.synced = Math.max(this.synced, upTo)
-  }
-
-  /** A sync failed. */
-  get isLost(): boolean {
-    return this.#lost !== undefined
   }
 
   /** False: the file was removed or replaced. */

@@ -46,13 +46,6 @@ export class LogFolder {
     return bytes
   }
 
-  /** Of bodies in use. */
-  get live(): number {
-    let bytes = 0
-    for (const { live } of this.segments.values()) bytes += live
-    return bytes
-  }
-
   /** Removes the file. Errors are ignored: it is removed later. */
   remove(segment: Segment): void {
     this.segments.delete(segment.id)

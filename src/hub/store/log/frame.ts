@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import { scopeOfRecord, type LogRecord, type SegmentRecord } from './record.ts'
 import { textOfScope, type ScopeKey } from './address.ts'
+import type { Segment } from './body.ts'
 
 /**
  * The log is a sequence of frames: a head of nine numbers, the record as JSON, and the bodies that
@@ -27,45 +28,32 @@ export interface Frame {
 export const scopeMark = (scope: ScopeKey | undefined): number =>
   scope ? crc32(textOfScope(scope)) : 0
 
-/** A record with its bodies, to be written anywhere. */
-export interface Encoded {
-  readonly record: Buffer
-  readonly bodies: readonly Uint8Array[]
-  readonly bodiesLength: number
-  readonly length: number
-  readonly scope: number
+/** A record, and bodies that are written with it. */
+export interface Unframed {
+  readonly record: LogRecord | SegmentRecord
+  readonly bodies?: readonly Uint8Array[]
 }
 
-export function encode(of: LogRecord | SegmentRecord, bodies: readonly Uint8Array[] = []): Encoded {
+/** The parts of a frame at `offset` of a segment, and where its bodies and itself end. */
+export function framed(
+  { record: of, bodies = [] }: Unframed,
+  { id, synced }: Pick<Segment, 'id' | 'synced'>,
+  offset: number,
+): Pick<Frame, 'bodiesAt' | 'end'> & { readonly parts: readonly Uint8Array[] } {
   const record = Buffer.from(JSON.stringify(of))
-  const bodiesLength = bodies.reduce((sum, { byteLength }) => sum + byteLength, 0)
-  const length = headLength + record.byteLength + bodiesLength
-  return { record, bodies, bodiesLength, length, scope: scopeMark(scopeOfRecord(of)) }
-}
-
-/** The parts of a frame at `offset` of a segment. */
-export function framed(of: Encoded, segment: number, offset: number, synced: number): Uint8Array[] {
   const head = Buffer.allocUnsafe(headLength)
-  let checksum = 0
-  for (const body of of.bodies) checksum = crc32(body, checksum)
-  const numbers = [
-    magic,
-    of.record.byteLength,
-    of.bodiesLength,
-    synced,
-    of.scope,
-    crc32(of.record),
-    checksum,
-    placeMark(segment, offset),
-  ]
-  for (const [at, number] of numbers.entries()) head.writeUInt32LE(number, 4 * at)
+  const [length, checksum] = bodies.reduce(
+    ([sum, check], body) => [sum + body.byteLength, crc32(body, check)],
+    [0, 0],
+  )
+  const scope = scopeMark(scopeOfRecord(of))
+  const numbers = [magic, record.byteLength, length, synced, scope, crc32(record), checksum]
+  for (const [at, number] of [...numbers, placeMark(id, offset)].entries())
+    head.writeUInt32LE(number, 4 * at)
   head.writeUInt32LE(crc32(head.subarray(0, headLength - 4)), headLength - 4)
-  return [head, of.record, ...of.bodies]
+  const bodiesAt = offset + headLength + record.byteLength
+  return { parts: [head, record, ...bodies], bodiesAt, end: bodiesAt + length }
 }
-
-/** Where the bodies of a frame at `offset` begin. */
-export const bodiesAt = (of: Encoded, offset: number): number =>
-  offset + headLength + of.record.byteLength
 
 /** A frame that was left elsewhere is none here. */
 const placeMark = (segment: number, offset: number): number =>

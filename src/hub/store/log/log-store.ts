@@ -31,15 +31,14 @@ import {
   type ScopeKey,
 } from './address.ts'
 import { inBatches, type Bodies } from './bodies.ts'
-import type { BodyMark } from './body.ts'
 import type { ReportFault } from './faults.ts'
 import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from './held.ts'
 import type { DiskWork, LogWriter } from './log-writer.ts'
 import { knownObject } from './object-states.ts'
-import { StagedReplacement, type StagedBytes } from './replacement.ts'
+import { StagedReplacement } from './replacement.ts'
 import type { Collection, Scope } from './scope.ts'
 import type { State } from './state.ts'
-import type { Upkeep } from './upkeep.ts'
+import { mostStagedOf, type Upkeep } from './upkeep.ts'
 import type { Composed, WritePath, Written } from './write-path.ts'
 
 /** A stored collection, measured. */
@@ -67,7 +66,8 @@ export interface LogStoreParts {
   readonly log: LogWriter
   readonly path: WritePath
   readonly bodies: Bodies
-  readonly staged: StagedBytes
+  readonly lists: Set<StagedReplacement>
+  readonly maxBytes: number
   readonly upkeep: Upkeep
   readonly report: ReportFault
   /** Whether one copy of the resource is kept for all callers. */
@@ -241,20 +241,17 @@ export class LogStore implements ObjectStore {
     const stored = this.#scopeOf(key)
     if (stored && this.#forgetting === 0 && this.#hasRecorded(stored, object)) {
       const record = stored.grantOf(nameKey(object), holder)
-      if (record) await path.push({ compose: () => ({ record }), bytes: 0, applied: nothing })
+      if (record) await path.push({ compose: () => ({ record }) })
       return
     }
     const compose = (): Composed => {
-      const part = bodies.stored(scope, object)
-      const marks = marksOf([part], path)
       const [confirmedAt, mark] = [now(), markOf(object)]
       return {
-        record: { kind: 'put', scope, holder, gvk, confirmedAt, object: mark, bodies: marks },
-        bodies: [part[0]],
-        marks,
+        record: { kind: 'put', scope, holder, gvk, confirmedAt, object: mark },
+        bodies: [bodies.stored(scope, object)],
       }
     }
-    await path.push({ compose, bytes: object.bytes.byteLength, applied: nothing })
+    await path.push({ compose, bytes: object.bytes.byteLength })
   }
 
   async forget(key: ObjectKey): Promise<void> {
@@ -265,24 +262,19 @@ export class LogStore implements ObjectStore {
     this.#forgetting += 1
     try {
       // After what is being put.
-      await this.#parts.path.push({
-        compose,
-        bytes: 0,
-        alone: true,
-        durable: true,
-        applied: nothing,
-      })
+      await this.#parts.path.push({ compose, alone: true, durable: true })
     } finally {
       this.#forgetting -= 1
     }
   }
 
   replace(key: CollectionKey): Replacement {
-    const { state, path, bodies, staged } = this.#parts
+    const { maxBytes, ...parts } = this.#parts
     const address = this.#addressOf(key)
     const holder = holderIn(address.scope, key)
     const reader = key.partition.identity
-    return new StagedReplacement({ address, reader, holder, state, path, bodies, staged })
+    const mostStaged = mostStagedOf(reader, maxBytes)
+    return new StagedReplacement({ ...parts, address, reader, holder, mostStaged })
   }
 
   async apply(
@@ -296,10 +288,8 @@ export class LogStore implements ObjectStore {
     if (changes.length === 0 && this.#saysNothing(key, version)) return events.map(() => undefined)
     const { path, bodies } = this.#parts
     const { scope } = address
-    const compose = (): Composed => {
-      const parts = changes.map(({ object }) => bodies.stored(scope, object))
-      const marks = marksOf(parts, path)
-      const record = {
+    const compose = (): Composed => ({
+      record: {
         kind: 'apply',
         collection: address,
         since,
@@ -307,10 +297,9 @@ export class LogStore implements ObjectStore {
         confirmedAt: now(),
         types: changes.map(({ type }) => type),
         objects: changes.map(({ object }) => markOf(object)),
-        bodies: marks,
-      } as const
-      return { record, bodies: parts.map(([each]) => each), marks }
-    }
+      },
+      bodies: changes.map(({ object }) => bodies.stored(scope, object)),
+    })
     const applied = (written: Written | undefined): readonly (ApiObject | undefined)[] => {
       const displaced = previous ? (written?.displaced ?? []) : []
       return this.#previous(scope, events, displaced)
@@ -332,12 +321,14 @@ export class LogStore implements ObjectStore {
     // What is being written for the caller is in the state when this is its turn.
     const compose = (): Composed | undefined =>
       state.withdraw(record) || had ? { record } : undefined
-    await path.push({ compose, bytes: 0, alone: true, durable: true, applied: nothing })
+    await path.push({ compose, alone: true, durable: true })
   }
 
   async drop(): Promise<void> {
-    const compose = (): Composed => ({ record: { kind: 'drop' } })
-    await this.#parts.path.push({ compose, bytes: 0, durable: true, applied: nothing })
+    const { path, lists } = this.#parts
+    const failure = new StoreFailure('what was stored was dropped meanwhile')
+    const applied = (): void => lists.forEach((each) => each.fail(failure))
+    await path.push({ compose: () => ({ record: { kind: 'drop' } }), durable: true, applied })
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -471,6 +462,3 @@ const byName = (
   if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1
   return a.name === b.name ? 0 : a.name < b.name ? -1 : 1
 }
-
-const marksOf = (parts: readonly (readonly [Uint8Array, number])[], path: WritePath): BodyMark[] =>
-  parts.map(([{ byteLength }, digest]) => path.mark(byteLength, digest))

@@ -1,6 +1,6 @@
 import { after } from '../../../base/clock.ts'
 import type { LogFolder } from './folder.ts'
-import { bodiesAt, encode, framed, type Encoded } from './frame.ts'
+import { framed, type Unframed } from './frame.ts'
 import type { SegmentRecord } from './record.ts'
 import type { Segment } from './body.ts'
 
@@ -36,47 +36,39 @@ export interface DiskWork {
  */
 export class LogWriter {
   readonly work = { bytes: 0, syncs: 0 }
-  /** The first segment of which the records count. */
-  from: number
-  /** Syncs that failed: what came after the one before may be lost. */
-  losses = 0
-  /** As many of them as there were when it was begun to write the log anew. */
-  repaired = 0
   readonly #parts: LogWriterParts
+  /** The first segment of which the records count. */
+  #from: number
+  /** Of the log as it was written anew last, or is being: what was lost before does not matter. */
+  #anew = 0
   #current: Segment | undefined
-  /** The segment before, where not all of it may be on the disk. */
-  #before: Segment | undefined
   /** A sync under way, and one that begins after it. */
   #syncing: Promise<void> = Promise.resolve()
   #nextSync: Promise<void> | undefined
   #lateSync: Disposable | undefined
 
-  constructor(parts: LogWriterParts, from: number, last: Segment | undefined) {
+  constructor(parts: LogWriterParts, from: number) {
     this.#parts = parts
-    this.from = from
-    this.#before = last
+    this.#from = from
   }
 
-  /** The log has to be written anew before anything that builds on it. */
-  get hasLost(): boolean {
-    return this.losses > this.repaired
-  }
-
-  /** Resolves to the place of each frame's bodies. Rejects with the system's errors. */
-  async append(frames: readonly Encoded[]): Promise<readonly Place[]> {
+  /** Resolves to the place of each record's bodies. Rejects with the system's errors. */
+  async append(records: readonly Unframed[]): Promise<readonly Place[]> {
+    if (this.#hasLost) throw new Error(lost)
     const segment = await this.#room()
     let { end } = segment
     const parts: Uint8Array[] = []
     const places: Place[] = []
-    for (const frame of frames) {
-      parts.push(...framed(frame, segment.id, end, segment.synced))
-      places.push({ segment, offset: bodiesAt(frame, end) })
-      end += frame.length
+    for (const each of records) {
+      const frame = framed(each, segment, end)
+      parts.push(...frame.parts)
+      places.push({ segment, offset: frame.bodiesAt })
+      end = frame.end
     }
     try {
       await segment.append(parts, end - segment.end)
     } catch (cause) {
-      this.#giveUp()
+      this.#current = undefined
       throw cause
     }
     this.work.bytes += end - segment.end
@@ -85,9 +77,8 @@ export class LogWriter {
     return places
   }
 
-  /** Resolves when all that was written before is on the disk. */
+  /** Resolves when all that was written before is on the disk. Rejects with the system's errors. */
   sync(): Promise<void> {
-    if (this.#unsynced.length === 0) return Promise.resolve()
     return (this.#nextSync ??= this.#syncing
       .catch(() => undefined)
       .then(() => {
@@ -96,37 +87,52 @@ export class LogWriter {
       }))
   }
 
-  /** Begins another segment; resolves to its number. Rejects with the system's errors. */
-  async rotate(): Promise<number> {
-    const { folder, prepare } = this.#parts
-    await prepare()
-    await this.sync().catch((cause: unknown) => {
-      if (!this.hasLost) throw cause
-    })
-    const before = this.#current ?? this.#before
+  /** Resolves to the number of the first segment of the log that is written anew. */
+  async beginAnew(): Promise<number> {
+    await this.#parts.prepare()
+    await this.sync().catch(() => undefined)
+    await this.#beginSegment()
+    return (this.#anew = this.#parts.folder.newest)
+  }
+
+  /** From now on what was written before is not read any more, but for bodies. */
+  async endAnew(): Promise<void> {
+    await this.sync()
+    this.#from = this.#anew
+    await this.#beginSegment()
+  }
+
+  /** Begins another segment. Rejects with the system's errors. */
+  async rotate(): Promise<void> {
+    await this.#parts.prepare()
+    await this.sync()
+    await this.#beginSegment()
+  }
+
+  async #beginSegment(): Promise<void> {
+    const { folder } = this.#parts
+    const last = folder.segments.get(folder.newest)
     const segment = folder.segment(folder.newest + 1)
-    const from = Math.min(this.from, segment.id)
-    const end = this.hasLost && !this.#current ? before?.synced : before?.end
-    const of: SegmentRecord = { kind: 'segment', format, from, before: end ?? 0 }
-    const head = encode(of)
+    const from = Math.min(this.#from, segment.id)
+    const before = (last?.isLost ? last.synced : last?.end) ?? 0
+    const record: SegmentRecord = { kind: 'segment', format, from, before }
+    const head = framed({ record }, { id: segment.id, synced: 0 }, 0)
+    // Its head may be on the disk after a failure: what the one before gets then would not count.
+    this.#current = undefined
     try {
       segment.create()
-      await segment.append(framed(head, segment.id, 0, 0), head.length)
-      segment.end = head.length
+      await segment.append(head.parts, head.end)
+      segment.end = head.end
       await segment.sync()
       await folder.sync()
     } catch (cause) {
       folder.remove(segment)
-      // Its head may be on the disk for all that: what the one before gets now would not count.
-      this.#giveUp()
       throw cause
     }
-    this.work.bytes += head.length
+    this.work.bytes += head.end
     this.work.syncs += 1
-    this.from = from
+    this.#from = from
     this.#current = segment
-    this.#before = undefined
-    return segment.id
   }
 
   async close(): Promise<void> {
@@ -135,7 +141,7 @@ export class LogWriter {
     if (!this.#current) return
     await this.sync().catch(() => undefined)
     // What comes later than the last sync could be torn: now nothing is.
-    await this.append([encode({ kind: 'bodies' })]).catch(() => undefined)
+    await this.append([{ record: { kind: 'bodies' } }]).catch(() => undefined)
     this.#lateSync?.[Symbol.dispose]()
   }
 
@@ -145,28 +151,21 @@ export class LogWriter {
     return this.#current
   }
 
-  get #unsynced(): readonly Segment[] {
-    return [this.#before, this.#current].filter(
-      (each): each is Segment => each !== undefined && each.synced < each.end && !each.isLost,
-    )
-  }
-
-  #giveUp(): void {
-    this.#before = this.#current ?? this.#before
-    this.#current = undefined
+  /** A sync failed, of what is not written anew. */
+  get #hasLost(): boolean {
+    return this.#parts.folder.segments.values().some((of) => of.isLost && of.id >= this.#anew)
   }
 
   async #sync(): Promise<void> {
-    try {
-      for (const segment of this.#unsynced) {
-        await segment.sync()
-        this.work.syncs += 1
-      }
-    } catch (cause) {
-      this.losses += 1
-      this.#giveUp()
-      throw cause
+    for (const segment of this.#parts.folder.segments.values()) {
+      if (segment.synced >= segment.end || segment.isLost) continue
+      await segment.sync().catch((cause: unknown) => {
+        segment.isLost = true
+        throw cause
+      })
+      this.work.syncs += 1
     }
+    if (this.#hasLost) throw new Error(lost)
   }
 
   #syncLate(): void {
@@ -174,3 +173,5 @@ export class LogWriter {
     this.sync().catch((cause: unknown) => this.#parts.onSyncFailed(cause))
   }
 }
+
+const lost = 'an earlier sync has failed'

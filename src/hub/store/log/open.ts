@@ -10,10 +10,10 @@ import { DirectoryInUse, lockDirectory } from './lock.ts'
 import { damaged, LogStore } from './log-store.ts'
 import { LogWriter } from './log-writer.ts'
 import { LaterFormat, recover, Unusable, type Recovered } from './recovery.ts'
-import { StagedBytes } from './replacement.ts'
+import type { StagedReplacement } from './replacement.ts'
 import { Seal } from './seal.ts'
 import { State } from './state.ts'
-import { mostStagedOf, Upkeep, type OnEvicted } from './upkeep.ts'
+import { Upkeep, type OnEvicted } from './upkeep.ts'
 import { WritePath } from './write-path.ts'
 
 export interface StoreOptions {
@@ -104,7 +104,7 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
   const { hold, refusal, release, isReadOnly = false } = opening
   const { directory, sealingKey, report, maxBytes = Infinity } = options
   const folder = new LogFolder(directory)
-  const staged = new StagedBytes((identity) => mostStagedOf(identity, maxBytes))
+  const lists = new Set<StagedReplacement>()
   const state = new State()
   const recovered = isReadOnly ? recover(folder, state) : recoveredOrAside(folder, state, report)
   const log: LogWriter = new LogWriter(
@@ -116,26 +116,22 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
       onSyncFailed: (cause) => path.failed(cause),
     },
     recovered.from,
-    recovered.last,
   )
   const path: WritePath = new WritePath({
     state,
     log,
-    maxBytes,
-    bytesOnDisk: () => folder.bytes,
     report,
     onCommitted: options.onCommitted ?? nothing,
-    onRecovered: () => {
-      if (log.hasLost) upkeep.writeAnew()
-      options.onRecovered?.()
-    },
+    onRecovered: options.onRecovered ?? nothing,
+    onRetry: () => void upkeep.pass(),
     onWritten: () => upkeep.written(),
-    makeRoom: () => upkeep.makeRoom(),
+    room: (bytes) => upkeep.room(bytes),
   })
   const closing = new AbortController()
   const upkeep: Upkeep = new Upkeep({
     closing: closing.signal,
     state,
+    lists,
     log,
     folder,
     path,
@@ -144,21 +140,21 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
     onFailed: (cause) => reportMaintenance(report, cause),
   })
   const bodies = new Bodies(new Seal(sealingKey), (scope, held) => {
+    const parts = state.referringTo(scope, held.body)
+    // What is in use no more was found before, or goes anyway.
+    if (parts.length === 0) return
     const { namespace, name, version } = held
     const cause = { scope, object: { namespace, name, version } }
     report('damaged', new StoreFailure(damaged, { cause }))
-    const record = state.referringTo(scope, held.body)
-    state.apply(record, [])
-    path
-      .push({ compose: () => ({ record }), bytes: 0, first: true, applied: nothing })
-      .catch(nothing)
+    path.remove(parts)
   })
   const store: LogStore = new LogStore({
     state,
     log,
     path,
     bodies,
-    staged,
+    lists,
+    maxBytes,
     upkeep,
     report,
     isShared: options.isShared ?? (() => false),
@@ -172,7 +168,7 @@ export function assemble(options: StoreOptions, opening: Opening): LogStore {
   if (recovered.damaged > 0) {
     const why = `${recovered.damaged} records are damaged: what they may have changed is unknown until an API server sends it again`
     report('damaged', new StoreFailure(why))
-    upkeep.writeAnew()
+    void upkeep.pass()
   }
   if (refusal !== undefined) path.failed(refusal)
   return store

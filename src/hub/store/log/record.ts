@@ -29,7 +29,6 @@ export interface ApplyRecord {
   readonly confirmedAt: number
   readonly types: readonly ObjectEvent['type'][]
   readonly objects: readonly ObjectMark[]
-  readonly bodies: readonly BodyMark[]
 }
 
 /** A whole list, of which earlier records have brought the bodies. `holder`: see `GrantRecord`. */
@@ -43,7 +42,6 @@ export interface ListRecord {
   /** Absent: those that it has. */
   readonly objects?: readonly ObjectMark[] | undefined
   readonly holder?: string | undefined
-  readonly bodies: readonly PlacedMark[]
 }
 
 export interface PutRecord {
@@ -53,7 +51,6 @@ export interface PutRecord {
   readonly confirmedAt: number
   readonly object: ObjectMark
   readonly holder?: string | undefined
-  readonly bodies: readonly BodyMark[]
 }
 
 /** As `ObjectStore.forget`. */
@@ -118,11 +115,10 @@ export interface ScopeRecord {
     holders?: readonly string[],
   ])[]
   readonly collections: readonly CollectionSnapshot[]
-  readonly bodies: readonly PlacedMark[]
 }
 
-/** What changes the state. */
-export type LogRecord =
+/** What changes the state. `bodies`: those that it refers to. */
+export type LogRecord = { readonly bodies?: readonly (BodyMark | PlacedMark)[] } & (
   | ApplyRecord
   | ListRecord
   | PutRecord
@@ -133,6 +129,7 @@ export type LogRecord =
   | DropRecord
   | BodiesRecord
   | ScopeRecord
+)
 
 /** The scope that a record changes; `undefined`: others, or several. */
 export function scopeOfRecord(record: LogRecord | SegmentRecord): ScopeKey | undefined {

@@ -1,4 +1,4 @@
-import { Body, type BodyMark, type PlacedMark, type Segment } from './body.ts'
+import { Body, type Segment } from './body.ts'
 import { LogFolder, segmentsIn } from './folder.ts'
 import { bodiesAreWhole, frameAt, nextFrame, scopeMark, type Frame } from './frame.ts'
 import { format } from './log-writer.ts'
@@ -6,7 +6,6 @@ import type { LogRecord, SegmentRecord } from './record.ts'
 import type { State } from './state.ts'
 
 export interface Recovered extends Pick<SegmentRecord, 'from'> {
-  readonly last: Segment | undefined
   /** Damaged records. */
   readonly damaged: number
 }
@@ -36,7 +35,10 @@ const headBytes = 1 << 10
  */
 export function recover(folder: LogFolder, state: State): Recovered {
   const ids = segmentsIn(folder.path)
-  for (const id of ids) folder.segment(id).end = folder.segment(id).size()
+  for (const id of ids) {
+    const segment = folder.segment(id)
+    segment.synced = segment.end = segment.size()
+  }
   const last = ids
     .toReversed()
     .reduce<Head | undefined>((found, id) => found ?? headOf(folder, id), undefined)
@@ -44,7 +46,7 @@ export function recover(folder: LogFolder, state: State): Recovered {
     if (ids.some((id) => folder.segment(id).end > headBytes))
       throw new Unusable('none of its files begins as one of a log')
     folder.segments.clear()
-    return { from: Infinity, last: undefined, damaged: 0 }
+    return { from: Infinity, damaged: 0 }
   }
   const { from } = last.record
   let damaged = 0
@@ -68,7 +70,7 @@ export function recover(folder: LogFolder, state: State): Recovered {
     folder.segments.delete(id)
   }
   if (damaged > 0 && ids.at(-1) !== last.segment.id) state.drop(() => true)
-  return { from, last: last.segment, damaged }
+  return { from, damaged }
 }
 
 /** `undefined`: there is none, or it cannot be read. */
@@ -129,8 +131,7 @@ function applyFrame(
 ): void {
   const record = JSON.parse(String(frame.record)) as LogRecord
   let offset = frame.bodiesAt
-  const marks: readonly (BodyMark | PlacedMark)[] = 'bodies' in record ? record.bodies : []
-  const bodies = marks.map((mark) => {
+  const bodies = (record.bodies ?? []).map((mark) => {
     const [length, digest, serial, id, at] = mark
     const of = [length, digest, serial] as const
     if (id !== undefined && at !== undefined) return new Body(folder.segment(id), at, of)

@@ -12,6 +12,8 @@ import { entryBytes, type Collection } from './scope.ts'
 import type { State } from './state.ts'
 import type { Composed, WritePath } from './write-path.ts'
 
+/** Bytes of a list that may wait to be written before it has to wait, too. */
+export const highWater = 4 << 20
 /** Bytes of bodies written in one record. */
 const stageBytes = 256 << 10
 
@@ -24,7 +26,13 @@ export interface ReplacementParts {
   readonly state: State
   readonly path: WritePath
   readonly bodies: Bodies
-  readonly staged: StagedBytes
+  /** Those in progress. */
+  readonly lists: Set<StagedReplacement>
+  /**
+   * Bytes that the lists in progress of the reader may take together: they cannot be evicted, and a
+   * caller that reads many lists slowly must not fill the store with them.
+   */
+  readonly mostStaged: number
 }
 
 /** An object of the list. */
@@ -42,50 +50,49 @@ export class StagedReplacement implements Replacement {
   readonly #parts: ReplacementParts
   /** By their `nameKey`. */
   readonly #listed = new Map<string, Listed>()
-  /** Held until the end. */
-  readonly #held: Body[] = []
   readonly #before: Collection | undefined
-  readonly #drops: number
-  readonly #misses: number
-  readonly #losses: number
   #failure: StoreFailure | undefined
   #stagedBytes = 0
+  #waitingBytes = 0
   #over = false
-  #isEnded = false
 
   constructor(parts: ReplacementParts) {
     this.#parts = parts
     this.#before = this.#collection
-    this.#drops = parts.state.drops
-    this.#misses = parts.path.misses
-    this.#losses = parts.path.losses
+    parts.lists.add(this)
+  }
+
+  /** Those that it refers to. */
+  *bodies(): Iterable<Body> {
+    for (const { body } of this.#listed.values()) if (body) yield body
+  }
+
+  /** It is not committed any more. */
+  fail(failure: StoreFailure): void {
+    this.#failure ??= failure
   }
 
   async add({ objects }: ListBatch): Promise<void> {
     this.#check()
-    const { address, bodies, path } = this.#parts
+    const { address, bodies } = this.#parts
     const members = this.#collection?.members
     let staged: (readonly [ApiObject, Listed])[] = []
     let bytes = 0
     for (const object of objects) {
       const key = nameKey(object)
       const member = members?.get(key)
-      const listed: Listed = { mark: markOf(object), body: undefined }
+      const isHeld = member && bodies.isHeld(address.scope, object, member)
+      const listed: Listed = { mark: markOf(object), body: isHeld ? member.body : undefined }
       this.#listed.set(key, listed)
-      if (member && bodies.isHeld(address.scope, object, member)) {
-        this.#hold(listed, member.body)
-        continue
-      }
+      if (isHeld) continue
       staged.push([object, listed])
       bytes += object.bytes.byteLength
       if (bytes < stageBytes) continue
-      this.#stage(staged, bytes)
+      await this.#stage(staged, bytes)
       staged = []
       bytes = 0
     }
-    if (staged.length > 0) this.#stage(staged, bytes)
-    await path.room()
-    this.#check()
+    if (staged.length > 0) await this.#stage(staged, bytes)
   }
 
   async commit(head: CollectionHead): Promise<void> {
@@ -95,26 +102,21 @@ export class StagedReplacement implements Replacement {
     try {
       const isWritten = await path.push({
         compose: () => this.#compose(head),
-        bytes: 0,
         alone: true,
         durable: true,
         of: partOf(address),
-        applied: (written) => {
-          this.#end()
-          return written !== undefined
-        },
+        applied: (written) => written !== undefined,
       })
       // What it confirms may not be on the disk yet.
       if (!isWritten) await path.sync()
     } finally {
-      this.#end()
+      this.#parts.lists.delete(this)
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#over) return
     this.#over = true
-    this.#end()
+    this.#parts.lists.delete(this)
   }
 
   get #collection(): Collection | undefined {
@@ -126,45 +128,33 @@ export class StagedReplacement implements Replacement {
     if (this.#failure) throw this.#failure
   }
 
-  #hold(listed: Listed, body: Body): void {
-    listed.body = body
-    this.#held.push(body.hold())
-  }
-
-  #end(): void {
-    this.#isEnded = true
-    this.#parts.staged.give(this.#parts.reader, this.#stagedBytes)
-    this.#stagedBytes = 0
-    for (const body of this.#held.splice(0)) body.release()
-  }
-
-  /** Throws a `StoreFailure` where the reader has too much staged. */
-  #stage(staged: readonly (readonly [ApiObject, Listed])[], bytes: number): void {
-    const { address, reader, bodies, path } = this.#parts
+  /** Resolves when more may come. */
+  async #stage(staged: readonly (readonly [ApiObject, Listed])[], bytes: number): Promise<void> {
+    this.#check()
+    const { address, reader, bodies, path, lists, mostStaged } = this.#parts
     const weight = bytes + staged.length * entryBytes
-    this.#parts.staged.take(reader, weight)
+    const own = [...lists].filter((each) => each.#parts.reader === reader)
+    if (own.reduce((sum, each) => sum + each.#stagedBytes, weight) > mostStaged)
+      throw new StoreFailure(
+        `the lists in progress of ${reader} take more than ${mostStaged} bytes`,
+      )
     this.#stagedBytes += weight
-    const compose = (): Composed => {
-      const parts = staged.map(([object]) => bodies.stored(address.scope, object))
-      return {
-        record: { kind: 'bodies', scope: address.scope },
-        bodies: parts.map(([each]) => each),
-        marks: parts.map(([each, digest]) => path.mark(each.byteLength, digest)),
-      }
-    }
+    this.#waitingBytes += bytes
     const written = path.push({
-      compose,
+      compose: () => ({
+        record: { kind: 'bodies', scope: address.scope },
+        bodies: staged.map(([object]) => bodies.stored(address.scope, object)),
+      }),
       bytes,
       of: partOf(address),
       applied: (found) => {
-        for (const [at, body] of found?.bodies.entries() ?? []) {
-          const listed = staged[at]?.[1]
-          if (listed && !this.#isEnded) this.#hold(listed, body)
-        }
+        this.#waitingBytes -= bytes
+        staged.forEach(([, listed], at) => (listed.body = found?.bodies[at]))
       },
     })
     // `add` or `commit` throws this, too.
-    written.catch((cause: unknown) => (this.#failure ??= cause as StoreFailure))
+    written.catch((cause: unknown) => this.fail(cause as StoreFailure))
+    if (this.#waitingBytes >= highWater) await written
   }
 
   /**
@@ -174,14 +164,11 @@ export class StagedReplacement implements Replacement {
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.#failure) throw this.#failure
-    const { address, holder, path, state } = this.#parts
+    const { address, holder } = this.#parts
     const before = this.#collection
     // It may have missed a state that is later than the list.
-    const hasMissed = this.#before && !before && path.misses > this.#misses
-    if (hasMissed || state.drops > this.#drops)
-      throw new StoreFailure('what was stored of the collection was dropped meanwhile')
-    if (path.losses > this.#losses)
-      throw new StoreFailure('a part of the list was written before the disk failed')
+    if (this.#before && !before)
+      throw new StoreFailure('what was stored of the collection was removed meanwhile')
     const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
     if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#grant()
     const confirmedAt = now()
@@ -192,8 +179,9 @@ export class StagedReplacement implements Replacement {
     }
     const { gvk, extra, resourceVersion: version } = head
     const listed = isHeld ? [] : [...this.#listed.values()]
-    const placed = listed.flatMap(({ body }) => body ?? [])
-    if (placed.length < listed.length) throw new StoreFailure('a part of the list is not written')
+    const placed = listed.flatMap(({ body }) => (body?.segment.isLost ? [] : (body ?? [])))
+    if (placed.length < listed.length)
+      throw new StoreFailure('a part of the list is not on the disk')
     return {
       record: {
         kind: 'list',
@@ -204,7 +192,6 @@ export class StagedReplacement implements Replacement {
         confirmedAt,
         objects: isHeld ? undefined : listed.map(({ mark }) => mark),
         holder,
-        bodies: placed.map(({ mark }) => mark),
       },
       placed,
     }
@@ -229,31 +216,3 @@ const isSameHead = (before: Collection, next: CollectionHead): boolean =>
   before.gvk.kind === next.gvk.kind &&
   before.gvk.version === next.gvk.version &&
   before.gvk.group === next.gvk.group
-
-/**
- * The bytes staged for each reader. They cannot be evicted, and a caller that reads many lists
- * slowly must not fill the store with them.
- */
-export class StagedBytes {
-  readonly #most: (reader: string) => number
-  readonly #staged = new Map<string, number>()
-
-  constructor(most: (reader: string) => number) {
-    this.#most = most
-  }
-
-  /** Throws a `StoreFailure` where the reader has too much staged. */
-  take(reader: string, bytes: number): void {
-    const staged = (this.#staged.get(reader) ?? 0) + bytes
-    const most = this.#most(reader)
-    if (staged > most)
-      throw new StoreFailure(`the lists in progress of ${reader} take more than ${most} bytes`)
-    this.#staged.set(reader, staged)
-  }
-
-  give(reader: string, bytes: number): void {
-    const left = (this.#staged.get(reader) ?? 0) - bytes
-    if (left > 0) this.#staged.set(reader, left)
-    else this.#staged.delete(reader)
-  }
-}

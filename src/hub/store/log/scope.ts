@@ -35,7 +35,6 @@ export class Collection {
 
   set(held: Held): void {
     const key = nameKey(held)
-    held.body.hold()
     this.remove(key)
     this.members.set(key, held)
     this.bytes += held.body.length
@@ -45,12 +44,7 @@ export class Collection {
     const member = this.members.get(key)
     if (!member) return
     this.bytes -= member.body.length
-    member.body.release()
     this.members.delete(key)
-  }
-
-  clear(): void {
-    for (const key of this.members.keys()) this.remove(key)
   }
 
   get weight(): number {
@@ -89,7 +83,6 @@ export class Scope {
   setRecord(of: Omit<ObjectRecord, 'holders'>): void {
     const key = nameKey(of.held)
     const record = { ...of, holders: this.records.get(key)?.holders ?? new Set<string>() }
-    record.held.body.hold()
     this.removeRecord(key)
     this.records.set(key, record)
     this.#recordBytes += recordWeight(record)
@@ -99,7 +92,6 @@ export class Scope {
     const record = this.records.get(key)
     if (!record) return
     this.#recordBytes -= recordWeight(record)
-    record.held.body.release()
     this.records.delete(key)
   }
 
@@ -153,11 +145,6 @@ export class Scope {
     for (const [key, record] of this.records) if (!isGiven(record)) this.removeRecord(key)
   }
 
-  clear(): void {
-    for (const each of this.collections.values()) each.clear()
-    for (const { held } of this.records.values()) held.body.release()
-  }
-
   get weight(): number {
     let weight = this.#recordBytes
     for (const collection of this.collections.values()) weight += collection.weight
@@ -185,8 +172,11 @@ export class Scope {
   }
 }
 
-/** The record of a scope as it is now. */
-export function snapshotOf(scope: Scope): ScopeRecord {
+/** The scope as it is now. */
+export function snapshotOf(scope: Scope): {
+  readonly record: ScopeRecord
+  readonly placed: readonly Body[]
+} {
   // Several may refer to one body.
   const numbers = new Map<Body, number>()
   const mark = ({ namespace, name, uid, version, body }: Held): HeldMark => {
@@ -194,7 +184,7 @@ export function snapshotOf(scope: Scope): ScopeRecord {
     numbers.set(body, number)
     return [namespace, name, uid, version, number]
   }
-  return {
+  const record: ScopeRecord = {
     kind: 'scope',
     scope: scope.key,
     tombstones: [...scope.tombstones],
@@ -205,8 +195,8 @@ export function snapshotOf(scope: Scope): ScopeRecord {
       [...of.holders],
     ]),
     collections: [...scope.collections.values()].map((of) => snapshotOfCollection(of, mark)),
-    bodies: [...numbers.keys()].map((body) => body.mark),
   }
+  return { record, placed: [...numbers.keys()] }
 }
 
 function snapshotOfCollection(of: Collection, mark: (held: Held) => HeldMark): CollectionSnapshot {

@@ -7,6 +7,7 @@ import {
   textInScope,
   textOfScope,
   type CollectionAddress,
+  type Part,
   type ScopeKey,
 } from './address.ts'
 import type { Body } from './body.ts'
@@ -25,8 +26,6 @@ export class State {
   readonly scopes = new Map<string, Scope>()
   /** Of the next body. */
   nextSerial = 1
-  /** How many times all was dropped. */
-  drops = 0
 
   scope(key: ScopeKey): Scope | undefined {
     return this.scopes.get(textOfScope(key))
@@ -76,7 +75,6 @@ export class State {
         this.withdraw(record)
         break
       case 'drop':
-        this.drops += 1
         this.drop(() => true)
         break
       case 'scope':
@@ -97,11 +95,7 @@ export class State {
   }
 
   drop(isDropped: (scope: ScopeKey) => boolean): void {
-    for (const [text, scope] of this.scopes) {
-      if (!isDropped(scope.key)) continue
-      scope.clear()
-      this.scopes.delete(text)
-    }
+    for (const [text, scope] of this.scopes) if (isDropped(scope.key)) this.scopes.delete(text)
   }
 
   #removeEmpty(): void {
@@ -200,7 +194,7 @@ export class State {
   }
 
   /** What refers to the body of an object. */
-  referringTo(of: ScopeKey, body: Body): records.EvictRecord {
+  referringTo(of: ScopeKey, body: Body): readonly Part[] {
     const scope = this.scope(of)
     const isOf = (held: Held): boolean => held.body === body
     const collections = [...(scope?.collections.values() ?? [])]
@@ -210,7 +204,7 @@ export class State {
       .filter(([, { held }]) => isOf(held))
       .map(([key]) => [of, key] as const)
     // Records before collections, of which they would take the state.
-    return { kind: 'evict', parts: [...objects, ...collections] }
+    return [...objects, ...collections]
   }
 }
 

@@ -1,7 +1,14 @@
-import { elapsed } from '../../../base/clock.ts'
+import { elapsed, pause } from '../../../base/clock.ts'
 import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
-import { compact, type CompactionParts } from './compaction.ts'
-import { leastNeeded, type Evicted, type EvictedKind } from './eviction.ts'
+import { StoreFailure } from '../store.ts'
+import type { Body, Segment } from './body.ts'
+import { leastNeeded, type EvictedKind } from './eviction.ts'
+import type { LogFolder } from './folder.ts'
+import type { LogWriter } from './log-writer.ts'
+import type { StagedReplacement } from './replacement.ts'
+import { snapshotOf } from './scope.ts'
+import type { State } from './state.ts'
+import { refused, type Composed, type WritePath, type Written } from './write-path.ts'
 
 /**
  * Shares of the maximal size: eviction starts above the first and stops at the second. The rest is
@@ -9,8 +16,8 @@ import { leastNeeded, type Evicted, type EvictedKind } from './eviction.ts'
  */
 export const evictAbove = 0.7
 export const evictDownTo = 0.6
-/** Between two tries where nothing may be evicted. */
-const restMs = 10_000
+/** After a pass in vain: where all is needed; and where a disk fails that may be well by now. */
+const restMs = { full: 10_000, failing: 100 }
 /** Evicted at once. */
 const stepShare = 1 / 64
 
@@ -27,21 +34,37 @@ export const stagedShare = 1 / 4
 export const mostStagedOf = (identity: string, maxBytes: number): number =>
   identity === nodeIdentity || identity === hubIdentity ? Infinity : stagedShare * maxBytes
 
+/** Bodies copied at once, and how long other writes have the disk to themselves in between. */
+const copyBytes = 256 << 10
+const betweenMs = 20
+
+/** Segments that are not worth a file. */
+const smallBytes = 64 << 10
+/** Segments with a larger share of bodies in use are left as they are, when writes wait or not. */
+const mostLive = { waiting: 0.95, not: 0.6 }
+
 /** Called with the number of evicted objects and documents. */
 export type OnEvicted = (kind: EvictedKind, count: number) => void
 
-export interface UpkeepParts extends CompactionParts {
+export interface UpkeepParts {
+  readonly state: State
+  readonly lists: ReadonlySet<StagedReplacement>
+  readonly log: LogWriter
+  readonly folder: LogFolder
+  readonly path: WritePath
   readonly maxBytes: number
   readonly onEvicted: OnEvicted
   readonly onFailed: (cause: unknown) => void
+  /** Aborts when the store is closed. */
+  readonly closing: AbortSignal
 }
 
-/** Keeps the store below its maximal size, and rids it of garbage. */
+/** Keeps the store below its maximal size, rids it of garbage, and writes anew what was lost. */
 export class Upkeep {
   readonly #parts: UpkeepParts
-  /** One piece of work at a time. */
-  #work: Promise<unknown> = Promise.resolve()
-  #underWay = 0
+  /** One at a time. */
+  #pass: Promise<void> | undefined
+  #isAwaited = false
   #restsUntil = -Infinity
   /** Bytes on the disk after the last compaction, and segments. */
   #compacted = 0
@@ -53,41 +76,33 @@ export class Upkeep {
 
   /** Must be called after each write. */
   written(): void {
-    if (this.#underWay > 0) return
-    if (this.#isNearFull()) this.#begin(() => this.#evict())
-    else if (this.#isMostlyGarbage()) this.#begin(() => this.#compact('whenIdle'))
+    if (!this.#pass && (this.#isNearFull() || this.#isMostlyGarbage())) void this.pass()
   }
 
-  /** Writes the log anew: what was written before may be lost. */
-  writeAnew(): void {
-    this.#begin(() => this.#compact('anew'))
+  /** Evicts what is too much, and writes the log anew. */
+  pass(): Promise<void> {
+    return (this.#pass ??= Promise.resolve()
+      .then(() => this.#work())
+      .catch(this.#parts.onFailed)
+      .finally(() => (this.#pass = undefined)))
   }
 
-  /** Resolves to whether there is more room than before, and nothing lost. */
-  async makeRoom(): Promise<boolean> {
-    const { folder, log, maxBytes } = this.#parts
-    const before = folder.bytes
-    const { hasLost } = log
-    if (!hasLost && elapsed() < this.#restsUntil) return false
-    this.#begin(async () => {
-      if (this.#isNearFull()) await this.#evict()
-      await this.#compact(hasLost ? 'anew' : 'inNeed')
-    })
-    await this.#work
-    return hasLost ? !log.hasLost : folder.bytes < before - maxBytes / 100
+  /** As of `WritePathParts`. */
+  room(bytes: number): true | StoreFailure | Promise<void> {
+    const { folder, path, maxBytes } = this.#parts
+    const { isFailing } = path
+    if (!isFailing && (bytes === 0 || folder.bytes + bytes <= maxBytes)) return true
+    if (!this.#pass && elapsed() < this.#restsUntil)
+      return new StoreFailure(
+        isFailing ? refused : `the cache has reached its maximum size of ${maxBytes} bytes`,
+      )
+    this.#isAwaited = true
+    return this.pass()
   }
 
   /** Resolves when nothing is under way. */
   async end(): Promise<void> {
-    await this.#work
-  }
-
-  #begin(act: () => Promise<unknown>): void {
-    this.#underWay += 1
-    this.#work = this.#work
-      .then(act)
-      .catch(this.#parts.onFailed)
-      .finally(() => (this.#underWay -= 1))
+    await this.#pass
   }
 
   #isNearFull(): boolean {
@@ -100,39 +115,130 @@ export class Upkeep {
 
   #isMostlyGarbage(): boolean {
     const { folder, maxBytes, state } = this.#parts
-    const floor = Math.min(floorBytes, maxBytes * floorShare)
-    const bytes = folder.bytes - floor
     // Each start begins one.
     if (folder.segments.size > this.#left + mostSegments) return true
-    return bytes > this.#compacted && bytes > 2 * folder.live && bytes > 2 * state.weight
+    const bytes = folder.bytes - Math.min(floorBytes, maxBytes * floorShare)
+    return bytes > this.#compacted && bytes > 2 * state.weight
   }
 
-  async #compact(need: Parameters<typeof compact>[1]): Promise<void> {
-    await compact(this.#parts, need)
-    this.#compacted = this.#parts.folder.bytes
-    this.#left = this.#parts.folder.segments.size
+  #rest(ms: number): void {
+    this.#restsUntil = elapsed() + ms
   }
 
-  async #evict(): Promise<void> {
-    const { state, maxBytes, path, onEvicted } = this.#parts
-    const isOver = (): boolean => state.weight > evictDownTo * maxBytes
-    const next = (): Evicted | undefined =>
-      isOver() ? leastNeeded(state, stepShare * maxBytes) : undefined
-    const counts = new Map<EvictedKind, number>()
-    for (let isMore = true; isMore;) {
-      isMore = await path.push({
-        first: true,
-        bytes: 0,
-        compose: () => {
-          const evicted = next()
-          if (evicted) counts.set(evicted.kind, (counts.get(evicted.kind) ?? 0) + evicted.count)
-          return evicted
-        },
-        applied: (written) => written !== undefined,
-      })
+  get #isTooMuch(): boolean {
+    return this.#parts.state.weight > evictDownTo * this.#parts.maxBytes
+  }
+
+  async #work(): Promise<void> {
+    const { folder, path, maxBytes } = this.#parts
+    const [before, isAwaited] = [folder.bytes, this.#isAwaited]
+    try {
+      const isMuch = !this.#isNearFull() || (await this.#evict()) || isAwaited || path.isFailing
+      if (isMuch) await this.#compact()
+    } finally {
+      const isInVain = path.isFailing || folder.bytes > before - maxBytes / 100
+      if (isAwaited && isInVain) this.#rest(path.isFailing ? restMs.failing : restMs.full)
+      this.#isAwaited = false
     }
+  }
+
+  /** Resolves to whether there was anything. */
+  async #evict(): Promise<boolean> {
+    const { state, maxBytes, path, onEvicted } = this.#parts
+    const counts = new Map<EvictedKind, number>()
+    const compose = (): Composed | undefined => {
+      const evicted = this.#isTooMuch ? leastNeeded(state, stepShare * maxBytes) : undefined
+      if (evicted) counts.set(evicted.kind, (counts.get(evicted.kind) ?? 0) + evicted.count)
+      return evicted
+    }
+    const applied = (written?: Written): boolean => written !== undefined
+    while (await path.push({ first: true, compose, applied }));
     for (const [kind, count] of counts) onEvicted(kind, count)
     // All that is left is needed.
-    if (isOver()) this.#restsUntil = elapsed() + restMs
+    if (this.#isTooMuch) this.#rest(restMs.full)
+    return counts.size > 0
   }
+
+  /**
+   * Copies bodies in use out of segments that are mostly garbage or lost, then writes the state of
+   * each scope, and removes what is not needed any more. From then on a start reads what was
+   * written since this began; until its end all that was there is left in place.
+   */
+  async #compact(): Promise<void> {
+    const { state, log, folder, path } = this.#parts
+    let victims = new Set<Segment>()
+    let bodies: readonly Body[] = []
+    await path.exclusively(async () => {
+      const begun = await log.beginAnew()
+      // Later ones are in later segments.
+      bodies = [...new Set(this.#bodies())]
+      victims = this.#victims(begun, bodies)
+    })
+    for (const group of groupsOf(bodies.filter(({ segment }) => victims.has(segment))))
+      await this.#write(
+        () => ({
+          record: { kind: 'bodies' },
+          bodies: group.map(({ segment, offset, length, digest }) => [
+            segment.read(offset, length),
+            digest,
+          ]),
+        }),
+        (written) =>
+          group.forEach((body, at) => written?.bodies[at] && body.moveTo(written.bodies[at])),
+      )
+    for (const scope of state.scopes.values())
+      await this.#write(() => (state.scope(scope.key) === scope ? snapshotOf(scope) : undefined))
+    await path.exclusively(async () => {
+      await log.endAnew()
+      for (const each of victims) folder.remove(each)
+    })
+    path.recovered()
+    this.#compacted = folder.bytes
+    this.#left = folder.segments.size
+  }
+
+  async #write(
+    compose: () => Composed | undefined,
+    applied?: (written: Written | undefined) => void,
+  ): Promise<void> {
+    await this.#parts.path.push({ compose, first: true, ...(applied && { applied }) })
+    if (!this.#isAwaited) await pause(betweenMs, this.#parts.closing)
+  }
+
+  /** All that the state and lists in progress refer to. */
+  *#bodies(): Iterable<Body> {
+    const { state, lists } = this.#parts
+    for (const { records, collections } of state.scopes.values()) {
+      for (const { held } of records.values()) yield held.body
+      for (const { members } of collections.values())
+        for (const { body } of members.values()) yield body
+    }
+    for (const list of lists) yield* list.bodies()
+  }
+
+  #victims(begun: number, bodies: readonly Body[]): Set<Segment> {
+    const live = new Map<Segment, number>()
+    for (const { segment, length } of bodies) live.set(segment, (live.get(segment) ?? 0) + length)
+    const { folder, path } = this.#parts
+    const most = path.isFailing ? 0 : this.#isAwaited ? mostLive.waiting : mostLive.not
+    const isVictim = (of: Segment): boolean =>
+      of.isLost || of.end < smallBytes || (live.get(of) ?? 0) <= most * of.end
+    return new Set(
+      [...folder.segments.values()].filter((each) => each.id < begun && isVictim(each)),
+    )
+  }
+}
+
+function* groupsOf(bodies: Iterable<Body>): Iterable<readonly Body[]> {
+  let group: Body[] = []
+  let bytes = 0
+  for (const body of bodies) {
+    group.push(body)
+    bytes += body.length
+    if (bytes < copyBytes) continue
+    yield group
+    group = []
+    bytes = 0
+  }
+  if (group.length > 0) yield group
 }
