@@ -27,7 +27,7 @@ const workloads = [
 /** Fills a cluster with typical objects of an edge site: a node, its pods, services, settings. */
 export function seedCluster(sandbox: Sandbox): void {
   const at = timestamp(now())
-  const node = withStatus(sandbox, nodes, {
+  withStatus(sandbox, nodes, {
     metadata: {
       name: nodeName,
       labels: { 'kubernetes.io/hostname': nodeName, 'kubernetes.io/os': 'linux' },
@@ -49,8 +49,6 @@ export function seedCluster(sandbox: Sandbox): void {
       nodeInfo: { kubeletVersion: 'v1.35.0', osImage: 'simulated', architecture: 'amd64' },
     },
   })
-  // Every node starts with the not-ready taint, which a controller removes once it is ready.
-  sandbox.update(nodes, { ...node, spec: {} })
   sandbox.create(csiNodes, { metadata: { name: nodeName }, spec: { drivers: [] } })
   sandbox.create(services, {
     metadata: { name: 'kubernetes', namespace: 'default' },

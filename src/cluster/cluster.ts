@@ -220,7 +220,7 @@ async function refuseBesideYurtManager(
   }
   const conflicts = await conflictsIn(api)
   // A conversion alone does nothing to pools: it needs a request in another version.
-  const lines = conflicts.filter(({ kind }) => kind !== 'conversion').flatMap(describeConflict)
+  const lines = conflicts.filter(({ without }) => without).flatMap(describeConflict)
   if (lines.length > 0) throw new YurtManagerPresent(lines)
 }
 

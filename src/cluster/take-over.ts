@@ -1,7 +1,6 @@
 import { isList, isObject, parseJson, type Json, type JsonObject } from '../api/kube/json.ts'
-import { valueAt, listAt, objectAt, textAt } from '../api/kube/json-at.ts'
+import { valueAt, listAt, objectAt, textAt, withAt } from '../api/kube/json-at.ts'
 import { messageOf } from '../config/settings.ts'
-import { ofVersion } from './admission/json-patch.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { againOnConflict, isConflict } from './api/failure.ts'
 import { nodesFinalizer } from './controller/reconcile.ts'
@@ -25,28 +24,33 @@ const controllerNames = [nodePoolController, 'nodepool']
 /** The ConfigMap that records the parts that were taken. */
 const recordName = 'nodehub-cluster-taken-over'
 
-/** A part of yurt-manager that does nodehub's work. */
-export type YurtManagerConflict =
+/**
+ * A part of an object of yurt-manager that does nodehub's work, as it is recorded: enough to
+ * restore it after any other change.
+ */
+type Part = { readonly path: string } & (
   | {
-      readonly kind: 'webhooks'
-      readonly path: string
-      readonly resourceVersion: string
-      /** As in the configuration, and in the template. */
       readonly webhooks: readonly JsonObject[]
+      /** Those of the template. */
       readonly template: readonly JsonObject[]
     }
   | {
-      readonly kind: 'controller'
-      readonly path: string
-      readonly resourceVersion: string
-      readonly container: number
-      readonly args: readonly string[] | undefined
+      /** null: it has none. */
+      readonly args: readonly string[] | null
+      /** Those with which it leaves pools alone. */
+      readonly ours: readonly string[]
     }
-  | {
-      readonly kind: 'conversion'
-      readonly path: string
-      readonly conversion: JsonObject
-    }
+  | { readonly conversion: JsonObject }
+)
+
+export interface YurtManagerConflict {
+  readonly part: Part
+  /**
+   * The object that was read, without the part. Absent: the part is only recorded, as applying
+   * nodehub's definition changes it.
+   */
+  readonly without?: JsonObject
+}
 
 /**
  * The parts of a cluster's yurt-manager that conflict with nodehub; none where there is no
@@ -57,42 +61,73 @@ export async function conflictsIn(api: ApiServer): Promise<readonly YurtManagerC
   for (const path of configurations) {
     const configuration = await api.get(path)
     if (configuration === undefined) continue
-    const webhooks = listAt(configuration, 'webhooks').filter(isObject).filter(isAboutPools)
+    const webhooks = webhooksIn(configuration).filter(isAboutPools)
     const template = templateOf(configuration)?.filter(isAboutPools) ?? []
-    const resourceVersion = textAt(configuration, 'metadata', 'resourceVersion')
-    if (webhooks.length + template.length > 0)
-      found.push({ kind: 'webhooks', path, resourceVersion, webhooks, template })
+    if (webhooks.length + template.length === 0) continue
+    const isLeft = (webhook: JsonObject): boolean => !isAboutPools(webhook)
+    const without = withWebhooks(configuration, (all) => all.filter(isLeft))
+    found.push({ part: { path, webhooks, template }, without })
   }
   found.push(...(await controllersIn(api)))
   const conversion = objectAt(await api.get(poolDefinitionPath), 'spec', 'conversion')
   if (textAt(conversion, 'webhook', 'clientConfig', 'service', 'name') === webhookService)
-    found.push({ kind: 'conversion', path: poolDefinitionPath, conversion })
+    found.push({ part: { path: poolDefinitionPath, conversion } })
   return found
 }
 
 async function controllersIn(api: ApiServer): Promise<YurtManagerConflict[]> {
   const query = new URLSearchParams({ fieldSelector: `metadata.name=${yurtManager}` })
   const list = await api.get(`/apis/apps/v1/deployments?${query}`)
-  return listAt(list, 'items').flatMap((deployment): YurtManagerConflict[] => {
-    if (valueAt(deployment, 'spec', 'replicas') === 0) return []
-    const containers = listAt(deployment, 'spec', 'template', 'spec', 'containers')
-    const container = containers.findIndex((each) => textAt(each, 'name') === yurtManager)
-    if (container < 0) return []
-    const given = valueAt(containers[container], 'args')
-    const args = isList(given) ? given.map(String) : undefined
-    if (!runsNodePools(args ?? [])) return []
-    const namespace = textAt(deployment, 'metadata', 'namespace')
-    return [
-      {
-        kind: 'controller',
-        path: `/apis/apps/v1/namespaces/${namespace}/deployments/${yurtManager}`,
-        resourceVersion: textAt(deployment, 'metadata', 'resourceVersion'),
-        container,
-        args,
-      },
-    ]
-  })
+  return listAt(list, 'items')
+    .filter(isObject)
+    .flatMap((deployment): YurtManagerConflict[] => {
+      if (valueAt(deployment, 'spec', 'replicas') === 0) return []
+      const container = containerIn(deployment)
+      if (container === undefined) return []
+      const args = argsOf(container)
+      if (!runsNodePools(args ?? [])) return []
+      const namespace = textAt(deployment, 'metadata', 'namespace')
+      const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${yurtManager}`
+      const ours = withoutNodePools(args ?? [])
+      return [{ part: { path, args, ours }, without: withArgs(deployment, ours) }]
+    })
 }
+
+const containersOf = ['spec', 'template', 'spec', 'containers']
+
+const isOwn = (container: Json): boolean => textAt(container, 'name') === yurtManager
+
+const containerIn = (deployment: Json): Json | undefined =>
+  listAt(deployment, ...containersOf).find(isOwn)
+
+function argsOf(container: Json): readonly string[] | null {
+  const given = valueAt(container, 'args')
+  return isList(given) ? given.map(String) : null
+}
+
+const withArgs = (deployment: JsonObject, args: readonly string[] | null): JsonObject =>
+  withAt(
+    deployment,
+    containersOf,
+    listAt(deployment, ...containersOf).map((each) =>
+      isOwn(each) ? withAt(objectAt(each), ['args'], args ?? undefined) : each,
+    ),
+  )
+
+/** A configuration with other webhooks, in its template as well. */
+function withWebhooks(
+  configuration: JsonObject,
+  change: (all: readonly JsonObject[], isTemplate: boolean) => readonly JsonObject[],
+): JsonObject {
+  const changed = { ...configuration, webhooks: change(webhooksIn(configuration), false) }
+  const template = templateOf(configuration)
+  if (template === undefined) return changed
+  const path = ['metadata', 'annotations', templateAnnotation]
+  return withAt(changed, path, JSON.stringify(change(template, true)))
+}
+
+const webhooksIn = (configuration: JsonObject): readonly JsonObject[] =>
+  listAt(configuration, 'webhooks').filter(isObject)
 
 /**
  * Whether a webhook of yurt-manager concerns the same objects as nodehub's. Its other ones stay.
@@ -142,43 +177,23 @@ function withoutNodePools(args: readonly string[]): readonly string[] {
   return [...args.filter((arg) => !flag.test(arg)), list]
 }
 
-/** A line for each conflict, for the operator. */
-export function describeConflict(conflict: YurtManagerConflict): string[] {
-  switch (conflict.kind) {
-    case 'webhooks': {
-      const names = new Set(
-        [...conflict.webhooks, ...conflict.template].map((webhook) => textAt(webhook, 'name')),
-      )
-      return [...names].map((name) => `webhook ${name} of ${nameIn(conflict.path)}`)
-    }
-    case 'controller':
-      return [
-        `controller ${nodePoolController} of Deployment ${namespaceIn(conflict.path)}/${yurtManager}, which restarts`,
-      ]
-    case 'conversion':
-      return [`conversion of NodePools by Service ${webhookService}`]
-  }
+/** A line for each thing that is taken with a part, for the operator. */
+export function describeConflict({ part }: Pick<YurtManagerConflict, 'part'>): string[] {
+  const { path } = part
+  if ('conversion' in part) return [`conversion of NodePools by Service ${webhookService}`]
+  if ('args' in part)
+    return [
+      `controller ${nodePoolController} of Deployment ${path.split('/')[5]}/${yurtManager}, which restarts`,
+    ]
+  const names = new Set([...part.webhooks, ...part.template].map((each) => textAt(each, 'name')))
+  return [...names].map((name) => `webhook ${name} of ${nameIn(path)}`)
 }
 
 const nameIn = (path: string): string => path.split('/').at(-1) ?? ''
-const namespaceIn = (path: string): string => path.split('/')[5] ?? ''
-
-/** The parts that were taken of one object: enough to restore it after any other change. */
-interface Original {
-  readonly path: string
-  readonly webhooks?: readonly JsonObject[]
-  readonly template?: readonly JsonObject[]
-  readonly container?: number
-  /** null: it had none. */
-  readonly args?: readonly string[] | null
-  readonly ours?: readonly string[]
-  readonly conversion?: JsonObject
-}
 
 /**
  * Takes over everything that conflicts: each part is recorded first, and taken only as it was
- * recorded. Safe to repeat and to run concurrently. The conversion is only recorded: applying
- * nodehub's definition changes it. Resolves to the parts that were taken.
+ * recorded. Safe to repeat and to run concurrently. Resolves to the parts that were taken.
  */
 export async function takeOver(
   api: ApiServer,
@@ -188,123 +203,52 @@ export async function takeOver(
   // Other clients may write the same objects: yurt-manager does when it starts.
   for (let tries = 0; tries < 10; tries++) {
     const conflicts = await conflictsIn(api)
-    const open = conflicts.filter(({ kind }) => kind !== 'conversion')
     if (conflicts.length === 0) return taken
-    await record(api, namespace, conflicts.map(originalOf))
-    taken.push(...conflicts.filter((each) => taken.every(({ path }) => path !== each.path)))
-    if (open.length === 0) return taken
-    for (const conflict of open) await ignoringConflict(() => take(api, conflict))
+    await againOnConflict(() => record(api, namespace, conflicts))
+    const known = new Set(taken.map(({ part }) => part.path))
+    taken.push(...conflicts.filter(({ part }) => !known.has(part.path)))
+    if (conflicts.every(({ without }) => without === undefined)) return taken
+    for (const { part, without } of conflicts) {
+      try {
+        if (without) await write(api, part.path, without)
+      } catch (cause) {
+        if (!isConflict(cause)) throw cause
+      }
+    }
   }
   throw new Error('yurt-manager writes its configuration back')
 }
 
-const originalOf = (conflict: YurtManagerConflict): Original => {
-  const { path } = conflict
-  switch (conflict.kind) {
-    case 'webhooks':
-      return { path, webhooks: conflict.webhooks, template: conflict.template }
-    case 'controller': {
-      const { container, args } = conflict
-      return { path, container, args: args ?? null, ours: withoutNodePools(args ?? []) }
-    }
-    case 'conversion':
-      return { path, conversion: conflict.conversion }
-  }
-}
-
-async function ignoringConflict(act: () => Promise<unknown>): Promise<void> {
-  try {
-    await act()
-  } catch (cause) {
-    if (!isConflict(cause)) throw cause
-  }
-}
-
-async function take(api: ApiServer, conflict: YurtManagerConflict): Promise<void> {
-  if (conflict.kind === 'conversion') return
-  const { path } = conflict
-  const version = ofVersion(conflict.resourceVersion)
-  if (conflict.kind === 'controller') {
-    const pointer = `/spec/template/spec/containers/${conflict.container}/args`
-    const value = withoutNodePools(conflict.args ?? [])
-    await api.patch(path, 'json', [version, { op: 'add', path: pointer, value }])
-    return
-  }
-  const configuration = await api.get(path)
-  if (configuration === undefined) return
-  const left = listAt(configuration, 'webhooks')
-    .filter(isObject)
-    .filter((webhook) => !isAboutPools(webhook))
-  await api.patch(path, 'json', [
-    version,
-    { op: 'add', path: '/webhooks', value: left },
-    ...templatePatch(templateOf(configuration)?.filter((webhook) => !isAboutPools(webhook))),
-  ])
-}
-
-const templatePatch = (template: readonly JsonObject[] | undefined): JsonObject[] =>
-  template === undefined
-    ? []
-    : [
-        {
-          op: 'add',
-          path: `/metadata/annotations/${templateAnnotation}`,
-          value: JSON.stringify(template),
-        },
-      ]
+/** Writes an object in the version that was read: the API server answers 409 for another one. */
+const write = (api: ApiServer, path: string, object: JsonObject): Promise<JsonObject> =>
+  api.call({ method: 'PUT', path, body: JSON.stringify(object) })
 
 const recordPath = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`
 
-interface TakeOverRecord {
-  readonly resourceVersion: string
-  readonly originals: readonly Original[]
-}
+const recorded = (api: ApiServer, namespace: string): Promise<JsonObject | undefined> =>
+  api.get(`${recordPath(namespace)}/${recordName}`)
 
-async function recorded(api: ApiServer, namespace: string): Promise<TakeOverRecord | undefined> {
-  const map = await api.get(`${recordPath(namespace)}/${recordName}`)
-  if (map === undefined) return undefined
-  return {
-    resourceVersion: textAt(map, 'metadata', 'resourceVersion'),
-    originals: JSON.parse(textAt(map, 'data', 'originals') || '[]') as Original[],
-  }
-}
+const partsIn = (map: JsonObject | undefined): readonly Part[] =>
+  JSON.parse(textAt(map, 'data', 'originals') || '[]') as Part[]
 
-/** An existing record is the original, and stays. */
+/** A part that is recorded already is the original, and stays. */
 async function record(
   api: ApiServer,
   namespace: string,
-  originals: readonly Original[],
+  conflicts: readonly YurtManagerConflict[],
 ): Promise<void> {
-  for (let tries = 0; tries < 10; tries++) {
-    const before = await recorded(api, namespace)
-    const known = new Set(before?.originals.map(({ path }) => path))
-    const all = [...(before?.originals ?? []), ...originals.filter(({ path }) => !known.has(path))]
-    if (before && all.length === before.originals.length) return
-    const data = { originals: JSON.stringify(all) }
-    try {
-      if (before === undefined) {
-        const metadata = { name: recordName, namespace }
-        await api.create(recordPath(namespace), {
-          apiVersion: 'v1',
-          kind: 'ConfigMap',
-          metadata,
-          data,
-        })
-      } else {
-        const { resourceVersion } = before
-        await api.patch(`${recordPath(namespace)}/${recordName}`, 'merge', {
-          metadata: { resourceVersion },
-          data,
-        })
-      }
-      return
-    } catch (cause) {
-      if (!isConflict(cause)) throw cause
-    }
+  const before = await recorded(api, namespace)
+  const parts = partsIn(before)
+  const known = new Set(parts.map(({ path }) => path))
+  const added = conflicts.map(({ part }) => part).filter(({ path }) => !known.has(path))
+  if (added.length === 0) return
+  const data = { originals: JSON.stringify([...parts, ...added]) }
+  const path = recordPath(namespace)
+  if (before !== undefined) await write(api, `${path}/${recordName}`, { ...before, data })
+  else {
+    const metadata = { name: recordName, namespace }
+    await api.create(path, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data })
   }
-  throw new Error(
-    `ConfigMap ${namespace}/${recordName} keeps being written by another client: stop it, and take over again`,
-  )
 }
 
 /**
@@ -322,57 +266,38 @@ export async function giveBack(api: ApiServer, namespace: string): Promise<reado
     )
   })
   const record = await recorded(api, namespace)
-  for (const original of record?.originals ?? [])
-    said.push(...(await againOnConflict(() => returned(api, original))))
+  for (const part of partsIn(record))
+    said.push(...(await againOnConflict(() => returned(api, part))))
   if (record !== undefined)
     await api.call({ method: 'DELETE', path: `${recordPath(namespace)}/${recordName}` })
   return said
 }
 
-async function returned(api: ApiServer, original: Original): Promise<string[]> {
-  const { path } = original
+async function returned(api: ApiServer, part: Part): Promise<readonly string[]> {
+  const { path } = part
   const object = await api.get(path)
   if (object === undefined) return [`${nameIn(path)} is gone: nothing to roll back`]
-  const version = ofVersion(textAt(object, 'metadata', 'resourceVersion'))
-  if (original.webhooks !== undefined) {
-    const webhooks = withMissing(listAt(object, 'webhooks').filter(isObject), original.webhooks)
-    const template = templateOf(object)
-    await api.patch(path, 'json', [
-      version,
-      { op: 'add', path: '/webhooks', value: webhooks },
-      ...templatePatch(template && withMissing(template, original.template ?? [])),
-    ])
-    return original.webhooks.map(
-      (webhook) => `webhook ${textAt(webhook, 'name')} of ${nameIn(path)}`,
-    )
+  if ('args' in part) {
+    const now = argsOf(containerIn(object) ?? null)
+    if (JSON.stringify(now) !== JSON.stringify(part.ours))
+      return [`the arguments of ${nameIn(path)} have been changed since and are left as they are`]
   }
-  if (original.conversion !== undefined) {
-    await api.patch(path, 'json', [
-      version,
-      { op: 'replace', path: '/spec/conversion', value: original.conversion },
-    ])
-    return [`conversion of NodePools by Service ${webhookService}`]
-  }
-  const pointer = `/spec/template/spec/containers/${original.container ?? 0}/args`
-  const now = valueAt(
-    listAt(object, 'spec', 'template', 'spec', 'containers')[original.container ?? 0],
-    'args',
-  )
-  if (JSON.stringify(now) !== JSON.stringify(original.ours))
-    return [`the arguments of ${nameIn(path)} have been changed since and are left as they are`]
-  await api.patch(path, 'json', [
-    version,
-    original.args === null || original.args === undefined
-      ? { op: 'remove', path: pointer }
-      : { op: 'replace', path: pointer, value: original.args },
-  ])
-  return [`controller ${nodePoolController} of Deployment ${namespaceIn(path)}/${yurtManager}`]
+  await write(api, path, withPart(part, object))
+  return describeConflict({ part })
 }
 
-const withMissing = (
+function withPart(part: Part, object: JsonObject): JsonObject {
+  if ('args' in part) return withArgs(object, part.args)
+  if ('conversion' in part) return withAt(object, ['spec', 'conversion'], part.conversion)
+  return withWebhooks(object, (all, isTemplate) =>
+    withMissing(all, isTemplate ? part.template : part.webhooks),
+  )
+}
+
+function withMissing(
   there: readonly JsonObject[],
   taken: readonly JsonObject[],
-): readonly JsonObject[] => {
+): readonly JsonObject[] {
   const names = new Set(there.map((webhook) => textAt(webhook, 'name')))
   const authority = there
     .map((webhook) => textAt(webhook, 'clientConfig', 'caBundle'))
@@ -382,38 +307,27 @@ const withMissing = (
     ...taken
       .filter((webhook) => !names.has(textAt(webhook, 'name')))
       // Its certificate may have been renewed since.
-      .map((webhook) =>
-        authority === undefined
+      .map((webhook) => {
+        const clientConfig = objectAt(webhook, 'clientConfig')
+        return authority === undefined
           ? webhook
-          : {
-              ...webhook,
-              clientConfig: { ...objectAt(webhook, 'clientConfig'), caBundle: authority },
-            },
-      ),
+          : { ...webhook, clientConfig: { ...clientConfig, caBundle: authority } }
+      }),
   ]
 }
 
 async function withoutFinalizers(api: ApiServer): Promise<string[]> {
   const said: string[] = []
   await againOnConflict(async () => {
-    for (const pool of await poolsWithFinalizer(api)) {
-      await takeFinalizer(api, pool)
-      said.push(`finalizer of NodePool ${textAt(pool, 'metadata', 'name')}`)
+    for (const pool of listAt(await api.get(poolsPath), 'items')) {
+      const all = listAt(pool, 'metadata', 'finalizers')
+      if (!all.includes(nodesFinalizer)) continue
+      const name = textAt(pool, 'metadata', 'name')
+      const finalizers = all.filter((each) => each !== nodesFinalizer)
+      const resourceVersion = textAt(pool, 'metadata', 'resourceVersion')
+      await api.patch(`${poolsPath}/${name}`, { metadata: { resourceVersion, finalizers } })
+      said.push(`finalizer of NodePool ${name}`)
     }
   })
   return said
 }
-
-async function poolsWithFinalizer(api: ApiServer): Promise<readonly Json[]> {
-  return listAt(await api.get(poolsPath), 'items').filter((pool) =>
-    listAt(pool, 'metadata', 'finalizers').includes(nodesFinalizer),
-  )
-}
-
-const takeFinalizer = (api: ApiServer, pool: Json): Promise<JsonObject> =>
-  api.patch(`${poolsPath}/${textAt(pool, 'metadata', 'name')}`, 'merge', {
-    metadata: {
-      resourceVersion: textAt(pool, 'metadata', 'resourceVersion'),
-      finalizers: listAt(pool, 'metadata', 'finalizers').filter((each) => each !== nodesFinalizer),
-    },
-  })

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import { parse as parseYaml } from 'yaml'
 import { parseApiVersion } from '../api/kube/gvk.ts'
-import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
+import { isObject, parseJson, type Json, type JsonObject } from '../api/kube/json.ts'
 import { textAt } from '../api/kube/json-at.ts'
 import {
   badRequest,
@@ -71,15 +70,12 @@ export const readObject = async (
   decodeObject(await readBody(request), request.headers['content-type'], expected)
 
 function decode(body: Buffer, type: string, kind: string): JsonObject {
-  if (!objectTypes.includes(type)) throw new StatusError(unknownFormat(objectTypes))
   if (type === 'application/vnd.kubernetes.protobuf') return decodeProtobuf(body)
-  const text = body.toString()
-  const value = type === 'application/yaml' ? decodeYaml(text) : decodeJson(text, kind)
+  if (type !== 'application/json') throw new StatusError(unknownFormat(objectTypes))
+  const value = parseJson(body.toString())
   if (isObject(value)) return value
   throw new StatusError(
-    badRequest(
-      `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: json: cannot unmarshal ${typeName(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" } (${quoted(text)})`,
-    ),
+    badRequest(`the object provided is unrecognized (must be of type ${kind}): it is no object`),
   )
 }
 
@@ -88,9 +84,6 @@ export const unknownFormat = (types: readonly string[]): Status =>
   unsupportedMediaType(
     `the body of the request was in an unknown format - accepted media types include: ${types.join(', ')}`,
   )
-
-const typeName = (value: Json): string =>
-  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
 
 function decodeProtobuf(body: Buffer): JsonObject {
   try {
@@ -105,62 +98,9 @@ function decodeProtobuf(body: Buffer): JsonObject {
   }
 }
 
-function decodeJson(text: string, kind: string): Json {
-  try {
-    return JSON.parse(text) as Json
-  } catch (cause) {
-    throw new StatusError(
-      badRequest(
-        `the object provided is unrecognized (must be of type ${kind}): couldn't get version/kind; json parse error: ${goJsonError(text, cause)} (${quoted(text)})`,
-      ),
-      { cause },
-    )
-  }
-}
-
-/** The message of Go's JSON decoder. */
-function goJsonError(text: string, cause: unknown): string {
-  const position = /position (\d+)/.exec(cause instanceof Error ? cause.message : '')?.[1]
-  const character = position === undefined ? undefined : text[Number(position)]
-  if (position === undefined || character === undefined) return 'unexpected end of JSON input'
-  const wanted = expectsKey(text.slice(0, Number(position))) ? 'object key string' : 'value'
-  return `invalid character '${character}' looking for beginning of ${wanted}`
-}
-
-/** Whether a name has to follow this beginning of a document. */
-function expectsKey(before: string): boolean {
-  const outside = before.replace(/"(?:[^"\\]|\\.)*"/g, '')
-  const open: string[] = []
-  for (const [bracket] of outside.matchAll(/[{}[\]]/g)) {
-    if (bracket === '{' || bracket === '[') open.push(bracket)
-    else open.pop()
-  }
-  return open.at(-1) === '{' && /[{,]\s*$/.test(outside)
-}
-
-/** The part of the body that the server quotes: as text where it looks like an object. */
-function quoted(text: string): string {
-  const start = text.slice(0, 1024)
-  return start.trimStart().startsWith('{') ? start.trim() : Buffer.from(start).toString('hex')
-}
-
-function decodeYaml(text: string): Json {
-  try {
-    return parseYaml(text, { maxAliasCount: 100 }) as Json
-  } catch (cause) {
-    throw new StatusError(badRequest(`error parsing YAML: ${String(cause)}`), { cause })
-  }
-}
-
-/** The document of a patch: JSON, or for apply patches YAML. Throws a StatusError 400. */
-export function decodePatch(body: Buffer, yaml: boolean): Json {
-  const text = body.toString()
-  if (yaml) return decodeYaml(text)
-  try {
-    return JSON.parse(text) as Json
-  } catch (cause) {
-    throw new StatusError(badRequest(`error decoding patch: ${goJsonError(text, cause)}`), {
-      cause,
-    })
-  }
+/** The document of a patch. Throws a StatusError 400. */
+export function decodePatch(body: Buffer): Json {
+  const patch = parseJson(body.toString())
+  if (patch === undefined) throw new StatusError(badRequest('error decoding patch: it is not JSON'))
+  return patch
 }

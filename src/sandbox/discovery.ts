@@ -99,7 +99,6 @@ function resourceOf(kind: Kind): JsonObject {
     verbs: kind.verbs,
     ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
     ...(kind.categories.length > 0 && { categories: kind.categories }),
-    ...(kind.storageVersionHash !== undefined && { storageVersionHash: kind.storageVersionHash }),
   }
 }
 

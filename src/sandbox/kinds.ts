@@ -24,7 +24,6 @@ export interface Kind {
   readonly fields: readonly string[]
   /** Defined by a CustomResourceDefinition: JSON only, and members sorted. */
   readonly custom: boolean
-  readonly storageVersionHash?: string
   /** The warning in every answer. */
   readonly warning?: string
 }
@@ -81,9 +80,7 @@ const review = (apiVersion: string, name: string, resource: string, entry: Entry
 
 const podSubresources: readonly Subresource[] = [
   { name: 'attach', kind: 'PodAttachOptions', verbs: ['create', 'get'] },
-  { name: 'binding', kind: 'Binding', verbs: ['create'] },
   { name: 'ephemeralcontainers', verbs: statusVerbs },
-  { name: 'eviction', group: 'policy', version: 'v1', kind: 'Eviction', verbs: ['create'] },
   { name: 'exec', kind: 'PodExecOptions', verbs: ['create', 'get'] },
   { name: 'log', verbs: ['get'] },
   { name: 'portforward', kind: 'PodPortForwardOptions', verbs: ['create', 'get'] },
@@ -98,56 +95,46 @@ export const builtinKinds: readonly Kind[] = [
   kind('v1', 'ConfigMap', 'configmaps', {
     namespaced: true,
     shortNames: ['cm'],
-    storageVersionHash: 'qFsyl6wFWjQ=',
   }),
   kind('v1', 'Endpoints', 'endpoints', {
     namespaced: true,
     shortNames: ['ep'],
-    storageVersionHash: 'fWeeMqaN/OA=',
     warning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   }),
   kind('v1', 'Event', 'events', {
     namespaced: true,
     shortNames: ['ev'],
-    storageVersionHash: 'r2yiGXH7wu8=',
   }),
   kind('v1', 'Namespace', 'namespaces', {
     verbs: allVerbs.filter((verb) => verb !== 'deletecollection'),
     shortNames: ['ns'],
-    storageVersionHash: 'Q3oi5N2YM8M=',
     subresources: [{ name: 'finalize', verbs: ['update'] }, status],
   }),
   kind('v1', 'Node', 'nodes', {
     shortNames: ['no'],
-    storageVersionHash: 'XwShjMxG9Fs=',
     subresources: [{ name: 'proxy', kind: 'NodeProxyOptions', verbs: proxyVerbs }, status],
   }),
   kind('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', {
     namespaced: true,
     shortNames: ['pvc'],
-    storageVersionHash: 'QWTyNDq0dC4=',
     subresources: [status],
   }),
   kind('v1', 'PersistentVolume', 'persistentvolumes', {
     shortNames: ['pv'],
-    storageVersionHash: 'HN/zwEC+JgM=',
     subresources: [status],
   }),
   kind('v1', 'Pod', 'pods', {
     namespaced: true,
     shortNames: ['po'],
     categories: ['all'],
-    storageVersionHash: 'xPOwRZ+Yhw8=',
     subresources: podSubresources,
   }),
   kind('v1', 'Secret', 'secrets', {
     namespaced: true,
-    storageVersionHash: 'S6u1pOWzb84=',
   }),
   kind('v1', 'ServiceAccount', 'serviceaccounts', {
     namespaced: true,
     shortNames: ['sa'],
-    storageVersionHash: 'pbx9ZvyFpBE=',
     subresources: [
       {
         name: 'token',
@@ -162,7 +149,6 @@ export const builtinKinds: readonly Kind[] = [
     namespaced: true,
     shortNames: ['svc'],
     categories: ['all'],
-    storageVersionHash: '0/CO1lhkEBI=',
     subresources: [{ name: 'proxy', kind: 'ServiceProxyOptions', verbs: proxyVerbs }, status],
   }),
   kind('apps/v1', 'DaemonSet', 'daemonsets', {

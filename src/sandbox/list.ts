@@ -1,4 +1,6 @@
 import { sleep } from '../base/clock.ts'
+import { parseJson } from '../api/kube/json.ts'
+import { textAt, valueAt } from '../api/kube/json-at.ts'
 import { namespacedName } from '../api/kube/object.ts'
 import {
   badRequest,
@@ -118,26 +120,12 @@ const encodeContinue = (version: number, start: string, namespace: string | unde
 
 function decodeContinue(options: ListOptions): ContinueToken {
   refuseVersionWithContinue(options)
-  const refused = (why: string): StatusError =>
-    new StatusError(badRequest(`invalid continue token: continue key is not valid: ${why}`))
-  let token: { v?: unknown; rv?: unknown; start?: unknown }
-  try {
-    token = JSON.parse(Buffer.from(options.continue, 'base64url').toString()) as typeof token
-  } catch {
-    throw refused('illegal base64 data or JSON')
-  }
-  if (token?.v !== 'meta.k8s.io/v1') {
-    throw refused(
-      `server does not recognize this encoded version ${typeof token?.v === 'string' ? token.v : ''}`,
-    )
-  }
-  if (typeof token.rv !== 'number' || !Number.isSafeInteger(token.rv) || token.rv === 0) {
-    throw refused('incorrect encoded start resourceVersion (version meta.k8s.io/v1)')
-  }
-  if (typeof token.start !== 'string' || token.start === '') {
-    throw refused('encoded start key empty (version meta.k8s.io/v1)')
-  }
-  return { rv: token.rv, start: token.start.replace(/^\//, '') }
+  const read = parseJson(Buffer.from(options.continue, 'base64url').toString())
+  const [rv, start] = [valueAt(read, 'rv'), textAt(read, 'start')]
+  const isKnown = textAt(read, 'v') === 'meta.k8s.io/v1' && Number.isSafeInteger(rv) && start !== ''
+  if (!isKnown)
+    throw new StatusError(badRequest('invalid continue token: continue key is not valid'))
+  return { rv: Number(rv), start: start.replace(/^\//, '') }
 }
 
 function continuedVersion(view: View, token: ContinueToken, text: string): number {

@@ -1,11 +1,11 @@
-import { mediaType, type Projection } from '../api/kube/media-type.ts'
+import { mediaType, type Encoding, type Projection } from '../api/kube/media-type.ts'
 import { notAcceptable, onlyAcceptable, StatusError } from '../api/kube/status.ts'
 import { parseAccept, type AcceptClause } from '../api/request/representation.ts'
 import { isTrue } from '../api/request/request-info.ts'
 import type { SeenRequest } from './requests.ts'
 
 export interface ResponseFormat {
-  readonly encoding: 'json' | 'yaml' | 'protobuf'
+  readonly encoding: Encoding
   readonly projection: Projection
   /** Of meta.k8s.io, for Table and PartialObjectMetadata. */
   readonly version: string
@@ -24,9 +24,8 @@ export interface Offer {
   readonly streams?: boolean
 }
 
-const encodings: Record<string, ResponseFormat['encoding']> = {
+const encodings: Record<string, Encoding> = {
   'application/json': 'json',
-  'application/yaml': 'yaml',
   'application/vnd.kubernetes.protobuf': 'protobuf',
   'application/*': 'json',
   '*/*': 'json',
@@ -77,7 +76,7 @@ function accepted(
 
 function shapeOf(
   { parameters }: AcceptClause,
-  encoding: ResponseFormat['encoding'],
+  encoding: Encoding,
   offer: Offer,
 ): Projection | undefined {
   const as = parameters.get('as')
@@ -110,4 +109,4 @@ export const plainJson = (request: SeenRequest): ResponseFormat => ({
 })
 
 export const contentTypeOf = ({ encoding }: ResponseFormat, stream = false): string =>
-  encoding === 'yaml' ? 'application/yaml' : mediaType(encoding, stream)
+  mediaType(encoding, stream)

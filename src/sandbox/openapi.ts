@@ -4,20 +4,13 @@ import type { Catalog } from './catalog.ts'
 import { jsonText } from './encoding.ts'
 import type { Kind } from './kinds.ts'
 
-/**
- * Schemas with as much detail as kubectl needs: every kind is an object whose spec, status and
- * other members may be anything. kubectl finds each kind and its verbs (`explain` of a kind,
- * validation in `apply`), and no field is refused.
- */
-export function openApiV2(catalog: Catalog): JsonObject {
-  const kinds = stored(catalog)
-  return {
-    swagger: '2.0',
-    info: { title: 'Kubernetes', version: 'v1.35.6' },
-    paths: Object.assign({}, ...kinds.map((kind) => pathsOf(kind, false))) as JsonObject,
-    definitions: Object.fromEntries(kinds.map((kind) => [nameOf(kind), schemaOf(kind)])),
-  }
-}
+/** `/openapi/v2`: the names of kinds alone, as kubectl reads `/openapi/v3`. */
+export const openApiV2 = (catalog: Catalog): JsonObject => ({
+  swagger: '2.0',
+  info: { title: 'Kubernetes', version: 'v1.35.6' },
+  paths: {},
+  definitions: Object.fromEntries(stored(catalog).map((kind) => [nameOf(kind), schemaOf(kind)])),
+})
 
 /** `/openapi/v3` */
 export const openApiV3Index = (catalog: Catalog): JsonObject => ({
@@ -33,14 +26,19 @@ export const openApiV3Index = (catalog: Catalog): JsonObject => ({
 export const schemaHash = (document: JsonObject): string =>
   createHash('sha512').update(jsonText(document)).digest('hex').toUpperCase()
 
-/** `/openapi/v3/<prefix>`; undefined where no kind is served under it. */
+/**
+ * `/openapi/v3/<prefix>`; undefined where no kind is served under it. With as much detail as
+ * kubectl needs: every kind is an object whose spec, status and other members may be anything.
+ * kubectl finds each kind and its verbs (`explain` of a kind, validation in `apply`), and no field
+ * is refused.
+ */
 export function openApiV3(catalog: Catalog, prefix: string): JsonObject | undefined {
   const kinds = stored(catalog).filter((kind) => prefixOf(kind) === prefix)
   if (kinds.length === 0) return undefined
   return {
     openapi: '3.0.0',
     info: { title: 'Kubernetes', version: 'v1.35.6' },
-    paths: Object.assign({}, ...kinds.map((kind) => pathsOf(kind, true))) as JsonObject,
+    paths: Object.assign({}, ...kinds.map(pathsOf)) as JsonObject,
     components: {
       schemas: Object.fromEntries(kinds.map((kind) => [nameOf(kind), schemaOf(kind)])),
     },
@@ -80,13 +78,13 @@ const gvkOf = ({ gvr, kind }: Kind): JsonObject => ({
   version: gvr.version,
 })
 
-function pathsOf(kind: Kind, third: boolean): JsonObject {
+function pathsOf(kind: Kind): JsonObject {
   const scope = kind.namespaced ? '/namespaces/{namespace}' : ''
   const collection = `/${prefixOf(kind)}${scope}/${kind.gvr.resource}`
   const operation = (action: string): JsonObject => ({
     'x-kubernetes-action': action,
     'x-kubernetes-group-version-kind': gvkOf(kind),
-    parameters: parametersOf(third),
+    parameters,
     responses: { '200': { description: 'OK' } },
   })
   return {
@@ -100,11 +98,8 @@ function pathsOf(kind: Kind, third: boolean): JsonObject {
   }
 }
 
-const parametersOf = (third: boolean): JsonObject[] =>
-  ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => ({
-    name,
-    in: 'query',
-    ...(third
-      ? { schema: { type: 'string', uniqueItems: true } }
-      : { type: 'string', uniqueItems: true }),
-  }))
+const parameters = ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => ({
+  name,
+  in: 'query',
+  schema: { type: 'string', uniqueItems: true },
+}))

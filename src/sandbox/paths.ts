@@ -62,6 +62,7 @@ const sendJson = (call: Call, text: string, contentType = 'application/json'): v
   sendBody(call, { contentType, bytes: Buffer.from(text) })
 
 const documents: Record<string, (api: Api, call: Call) => void> = {
+  '/openapi/v2': (api, call) => sendJson(call, jsonText(openApiV2(api.registry.catalog))),
   '/version': (_api, call) => sendJson(call, prettyText(version)),
   '/openid/v1/jwks': (api, call) =>
     sendJson(call, jsonText(api.tokens.keySet), 'application/jwk-set+json'),
@@ -123,24 +124,19 @@ function sendDiscovery(call: Call, document: JsonObject): void {
 function sendSchema(api: Api, call: Call, path: string): boolean {
   const { catalog } = api.registry
   const [, prefix, which, ...rest] = path.split('/')
-  if (prefix !== 'openapi' || (which !== 'v2' && which !== 'v3')) return false
-  const document =
-    which === 'v2'
-      ? openApiV2(catalog)
-      : rest.length === 0
-        ? openApiV3Index(catalog)
-        : openApiV3(catalog, rest.join('/'))
+  if (prefix !== 'openapi' || which !== 'v3') return false
+  const isIndex = rest.length === 0
+  const document = isIndex ? openApiV3Index(catalog) : openApiV3(catalog, rest.join('/'))
   if (!document) throw new StatusError(notFound({ group: '', resource: 'openapi', name: path }))
   const requested = call.seen.query.get('hash')
-  const hash = requested === null || which === 'v2' ? requested : schemaHash(document)
-  if (requested !== hash) {
+  const hash = schemaHash(document)
+  if (requested !== null && requested !== hash) {
     const headers = { Location: `${path}?hash=${hash}` }
     sendBody(call, { status: 301, contentType: 'text/html', bytes: Buffer.alloc(0), headers })
     return true
   }
   const text = plainJson(call.seen).pretty ? prettyText(document) : jsonText(document)
   // The index has no type in Go, whose server guesses one.
-  const isIndex = which === 'v3' && rest.length === 0
   if (isIndex)
     sendBody(call, { contentType: 'text/plain; charset=utf-8', bytes: Buffer.from(text) })
   else sendJson(call, text)

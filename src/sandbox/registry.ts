@@ -12,9 +12,8 @@ import { orderedMetadata, sortedDeep, timestamp, type KubeObject } from './objec
 import { ProtobufError } from './protobuf.ts'
 import { canonical } from './render.ts'
 import type { Storage } from './storage.ts'
-import { invalidResource, invalidValue, validate } from './validation.ts'
+import { checkName } from './validation.ts'
 import {
-  checkPreconditions,
   generatedName,
   graceful,
   isDeleting,
@@ -23,10 +22,6 @@ import {
   podGrace,
   type DeleteOptions,
 } from './write-rules.ts'
-
-export interface WriteOptions {
-  readonly dryRun: boolean
-}
 
 /** The object after a delete: waiting for its grace period or finalizers, or removed. */
 export interface DeleteResult {
@@ -39,16 +34,6 @@ const definitions = 'customresourcedefinitions'
 
 /** Kinds a PUT may create. */
 const createdByUpdate = new Set(['leases', 'endpoints', 'events'])
-
-/** Kinds a PUT may not overwrite without saying which version it saw. */
-const versionedUpdate = new Set([
-  'leases',
-  'csinodes',
-  'csidrivers',
-  'endpointslices',
-  'runtimeclasses',
-  definitions,
-])
 
 /** Kinds whose metadata.generation counts changes of the spec. */
 const counted = new Set([
@@ -82,12 +67,7 @@ export class Registry {
     return this.#storage.get(kind, namespace, name)
   }
 
-  create(
-    kind: Kind,
-    namespace: string | undefined,
-    given: JsonObject,
-    { dryRun }: WriteOptions,
-  ): KubeObject {
+  create(kind: Kind, namespace: string | undefined, given: JsonObject): KubeObject {
     this.#checkNamespace(kind, namespace, given)
     const prefix = textAt(given, 'metadata', 'generateName')
     const name = textAt(given, 'metadata', 'name') || (prefix && generatedName(prefix))
@@ -100,16 +80,16 @@ export class Registry {
       generation: counted.has(kind.gvr.resource) || kind.custom ? 1 : null,
       deletionTimestamp: null,
       deletionGracePeriodSeconds: null,
-      resourceVersion: dryRun ? null : this.#storage.nextVersion,
+      resourceVersion: this.#storage.nextVersion,
     }
     const { status, ...rest } = given
     const accepted = kind.custom && hasStatus(kind) ? rest : { ...rest, ...(status && { status }) }
+    checkName(kind, name)
     const object = this.#finished(kind, defaulted(kind, { ...accepted, metadata }))
-    validate(kind, object)
     if (this.#storage.get(kind, namespace, name)) {
       throw new StatusError(alreadyExists({ ...kind.gvr, name }))
     }
-    if (!dryRun) this.#put(kind, object)
+    this.#put(kind, object)
     return object
   }
 
@@ -119,7 +99,6 @@ export class Registry {
     namespace: string | undefined,
     name: string,
     given: JsonObject,
-    options: WriteOptions,
     subresource?: string,
   ): { object: KubeObject; created: boolean } {
     this.#checkNames(namespace, name, given)
@@ -127,7 +106,7 @@ export class Registry {
     if (!old) {
       if (subresource !== undefined || !createdByUpdate.has(kind.gvr.resource))
         this.get(kind, namespace, name)
-      return { object: this.create(kind, namespace, given, options), created: true }
+      return { object: this.create(kind, namespace, given), created: true }
     }
     this.#checkVersion(kind, old, given)
     const merged = mergedUpdate(kind, old, given, subresource)
@@ -136,13 +115,11 @@ export class Registry {
     const generation = valueAt(old, 'metadata', 'generation')
     const metadata: JsonObject = {
       ...same.metadata,
-      resourceVersion: options.dryRun ? old.metadata.resourceVersion : this.#storage.nextVersion,
+      resourceVersion: this.#storage.nextVersion,
       ...(typeof generation === 'number' &&
         !isDeepStrictEqual(same['spec'], old['spec']) && { generation: generation + 1 }),
     }
     const object = this.#finished(kind, { ...same, metadata })
-    validate(kind, object)
-    if (options.dryRun) return { object, created: false }
     if (
       isDeleting(object) &&
       listAt(object, 'metadata', 'finalizers').length === 0 &&
@@ -162,11 +139,9 @@ export class Registry {
     options: DeleteOptions,
   ): DeleteResult {
     const old = this.get(kind, namespace, name)
-    checkPreconditions(kind, old, options)
     const isPod = kind.kind === 'Pod'
     const grace = isPod ? podGrace(old, options) : 0
     const held = grace > 0 || listAt(old, 'metadata', 'finalizers').length > 0
-    if (options.dryRun) return { object: old, gone: !held }
     // Only kinds with a grace period get a deletion timestamp before they are removed.
     if (!held) {
       return {
@@ -281,10 +256,6 @@ export class Registry {
   #checkVersion(kind: Kind, old: KubeObject, given: JsonObject): void {
     const { name } = old.metadata
     const requested = textAt(given, 'metadata', 'resourceVersion')
-    if (requested === '' && (kind.custom || versionedUpdate.has(kind.gvr.resource))) {
-      const flaw = invalidValue('metadata.resourceVersion', '0', 'must be specified for an update')
-      throw new StatusError(invalidResource(kind, name, [flaw]))
-    }
     const uid = optionalTextAt(given, 'metadata', 'uid')
     if (uid && uid !== old.metadata.uid) {
       const key = `/registry/${kind.gvr.resource}/${namespacedName(old.metadata)}`

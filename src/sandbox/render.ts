@@ -1,4 +1,3 @@
-import { stringify as yamlText } from 'yaml'
 import { protobufFrame } from '../api/codec/event-frame.ts'
 import { schemaOf } from '../api/codec/schema/schema.ts'
 import type { GVK } from '../api/kube/gvk.ts'
@@ -23,14 +22,8 @@ export const hasProtobuf = (gvk: GVK): boolean => schemaOf(gvk) !== undefined
 
 /** A value in the encoding of an answer. */
 export function encode(gvk: GVK, value: JsonObject, format: ResponseFormat): Buffer {
-  switch (format.encoding) {
-    case 'protobuf':
-      return toProtobuf(gvk, value)
-    case 'yaml':
-      return Buffer.from(yamlText(value, { lineWidth: 0 }))
-    case 'json':
-      return Buffer.from(format.pretty ? prettyText(value) : `${jsonText(value)}\n`)
-  }
+  if (format.encoding === 'protobuf') return toProtobuf(gvk, value)
+  return Buffer.from(format.pretty ? prettyText(value) : `${jsonText(value)}\n`)
 }
 
 /** An object in the negotiated format. */

@@ -1,5 +1,4 @@
 import type { JsonObject } from '../api/kube/json.ts'
-import { optionalTextAt } from '../api/kube/json-at.ts'
 import { namespacedName } from '../api/kube/object.ts'
 import { methodNotAllowed, notFound, resourceNotFound, StatusError } from '../api/kube/status.ts'
 import { listOptionsOf, versionNumber } from '../api/request/list-options.ts'
@@ -10,8 +9,7 @@ import type { Api, Call } from './call.ts'
 import { hasStatus } from './kinds.ts'
 import { list, waitUntilFresh, type ListResult } from './list.ts'
 import { contentTypeOf, type ResponseFormat } from './negotiation.ts'
-import { applied, checkPatchType, isApply, patched } from './patching.ts'
-import type { WriteOptions } from './registry.ts'
+import { checkPatchType, patched } from './patching.ts'
 import { renderList, statusGvk } from './render.ts'
 import {
   bodyOf,
@@ -118,10 +116,6 @@ async function watchObjects(api: Api, call: ResourceCall): Promise<void> {
   writer.onClose(() => counted[Symbol.dispose]())
 }
 
-const writeOptionsOf = ({ info }: ResourceCall): WriteOptions => ({
-  dryRun: info.query.getAll('dryRun').includes('All'),
-})
-
 async function create(api: Api, call: ResourceCall): Promise<void> {
   const { kind, info } = call
   if (info.name !== undefined) throw new StatusError(methodNotAllowed())
@@ -130,7 +124,7 @@ async function create(api: Api, call: ResourceCall): Promise<void> {
   }
   const format = formatOf(call)
   const given = await bodyOf(call)
-  const object = api.registry.create(kind, info.namespace, given, writeOptionsOf(call))
+  const object = api.registry.create(kind, info.namespace, given)
   sendResource(call, object, 201, format)
 }
 
@@ -139,15 +133,8 @@ async function update(api: Api, call: ResourceCall): Promise<void> {
   const name = nameOf(call)
   const format = formatOf(call)
   const given = await bodyOf(call)
-  const options = writeOptionsOf(call)
-  const { object, created } = api.registry.update(
-    kind,
-    info.namespace,
-    name,
-    given,
-    options,
-    ownSubresource(call),
-  )
+  const of = ownSubresource(call)
+  const { object, created } = api.registry.update(kind, info.namespace, name, given, of)
   sendResource(call, object, created ? 201 : 200, format)
 }
 
@@ -161,28 +148,11 @@ async function patch(api: Api, call: ResourceCall): Promise<void> {
   const type = request.headers['content-type']
   checkPatchType(kind, type)
   const body = await readBody(request)
-  const options = writeOptionsOf(call)
-  const old = api.registry.find(kind, info.namespace, name)
-  const change = (wanted: JsonObject): void => {
-    const { namespace } = info
-    const of = ownSubresource(call)
-    const { object } = api.registry.update(kind, namespace, name, wanted, options, of)
-    sendResource(call, object, 200, format)
-  }
-  if (isApply(type)) {
-    const manager = info.query.get('fieldManager') ?? ''
-    const wanted = { metadata: {}, ...applied(kind, old, body, manager) }
-    if (!old) {
-      const given = { ...wanted, metadata: { ...(wanted.metadata as JsonObject), name } }
-      const object = api.registry.create(kind, info.namespace, given, options)
-      sendResource(call, object, 201, format)
-      return
-    }
-    change(wanted)
-    return
-  }
-  const current = old ?? api.registry.get(kind, info.namespace, name)
-  change(patched(kind, current, body, type))
+  const current = api.registry.get(kind, info.namespace, name)
+  const wanted = patched(kind, current, body, type)
+  const of = ownSubresource(call)
+  const { object } = api.registry.update(kind, info.namespace, name, wanted, of)
+  sendResource(call, object, 200, format)
 }
 
 /** Kinds of which a delete shows the object, not a Status. */
@@ -239,17 +209,7 @@ async function deleteOptionsOf({ info, request }: ResourceCall): Promise<DeleteO
           apiVersion: deleteOptionsVersion(body),
         })
   const grace = given['gracePeriodSeconds'] ?? info.query.get('gracePeriodSeconds')
-  const uid = optionalTextAt(given, 'preconditions', 'uid')
-  const resourceVersion = optionalTextAt(given, 'preconditions', 'resourceVersion')
-  const dryRun = given['dryRun']
-  return {
-    dryRun:
-      info.query.getAll('dryRun').includes('All') ||
-      (Array.isArray(dryRun) && dryRun.includes('All')),
-    ...(grace !== null && grace !== undefined && { gracePeriodSeconds: Number(grace) }),
-    ...(uid !== undefined && { uid }),
-    ...(resourceVersion !== undefined && { resourceVersion }),
-  }
+  return grace === null || grace === undefined ? {} : { gracePeriodSeconds: Number(grace) }
 }
 
 /** Clients write these options in the group and version of the deleted object: any is right. */

@@ -127,7 +127,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
   const kindOf = (gvr: GVR): Kind => registry.catalog.get(gvr)
   const namespaceKind = kindOf({ group: '', version: 'v1', resource: 'namespaces' })
   for (const name of options.namespaces ?? firstNamespaces) {
-    registry.create(namespaceKind, undefined, { metadata: { name } }, { dryRun: false })
+    registry.create(namespaceKind, undefined, { metadata: { name } })
   }
   const namespaceOf = (kind: Kind, object: JsonObject): string | undefined =>
     kind.namespaced ? optionalTextAt(object, 'metadata', 'namespace') : undefined
@@ -164,7 +164,7 @@ export async function startSandbox(options: SandboxOptions = {}) {
 
     create(gvr: GVR, object: JsonObject): KubeObject {
       const kind = kindOf(gvr)
-      return registry.create(kind, namespaceOf(kind, object), object, { dryRun: false })
+      return registry.create(kind, namespaceOf(kind, object), object)
     },
     /** Overwrites whatever version there is. */
     update(gvr: GVR, object: JsonObject, subresource?: 'status'): KubeObject {
@@ -173,15 +173,14 @@ export async function startSandbox(options: SandboxOptions = {}) {
       const name = textAt(object, 'metadata', 'name')
       const { resourceVersion } = registry.get(kind, namespace, name).metadata
       const current = withAt(object, ['metadata', 'resourceVersion'], resourceVersion)
-      return registry.update(kind, namespace, name, current, { dryRun: false }, subresource).object
+      return registry.update(kind, namespace, name, current, subresource).object
     },
     delete: (
       gvr: GVR,
       name: string,
       namespace?: string,
-      deletion?: Partial<DeleteOptions>,
-    ): KubeObject =>
-      registry.delete(kindOf(gvr), namespace, name, { dryRun: false, ...deletion }).object,
+      deletion: DeleteOptions = {},
+    ): KubeObject => registry.delete(kindOf(gvr), namespace, name, deletion).object,
     get: (gvr: GVR, name: string, namespace?: string): KubeObject | undefined =>
       registry.find(kindOf(gvr), namespace, name),
     list(gvr: GVR, namespace?: string): KubeObject[] {

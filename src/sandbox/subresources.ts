@@ -2,7 +2,7 @@ import { now } from '../base/clock.ts'
 import type { GVK } from '../api/kube/gvk.ts'
 import { apiVersionOf } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
-import { listAt, objectAt, optionalTextAt, textAt, valueAt, withAt } from '../api/kube/json-at.ts'
+import { listAt, objectAt, optionalTextAt, textAt, valueAt } from '../api/kube/json-at.ts'
 import { nodes, pods } from '../api/kube/resources.ts'
 import { badRequest, conflict, StatusError } from '../api/kube/status.ts'
 import { isTrue } from '../api/request/request-info.ts'
@@ -11,7 +11,7 @@ import { readObject } from './body.ts'
 import type { Api } from './call.ts'
 import { negotiate, type ResponseFormat } from './negotiation.ts'
 import { timestamp } from './object.ts'
-import { hasProtobuf, statusGvk } from './render.ts'
+import { hasProtobuf } from './render.ts'
 import { nameOf, type ResourceCall } from './resource-call.ts'
 
 /** False for subresources that are a part of their object: those are read and written as it is. */
@@ -27,8 +27,6 @@ type Handler = (api: Api, call: ResourceCall) => Promise<void> | void
 const handlers: Record<string, Handler> = {
   'serviceaccounts/token': requestToken,
   'pods/log': log,
-  'pods/binding': bind,
-  'pods/eviction': evict,
   'pods/exec': onlyUpgraded,
   'pods/attach': onlyUpgraded,
   'pods/portforward': onlyUpgraded,
@@ -117,41 +115,6 @@ function tail(text: string, lines: string | null): string {
   if (lines === null || !/^[0-9]+$/.test(lines)) return text
   const all = text.split(/(?<=\n)/)
   return all.slice(Math.max(0, all.length - Number(lines))).join('')
-}
-
-const success: JsonObject = {
-  kind: 'Status',
-  apiVersion: 'v1',
-  metadata: {},
-  status: 'Success',
-  code: 201,
-}
-
-const sendSuccess = (call: ResourceCall, format: ResponseFormat): void =>
-  sendObject(call, statusGvk, success, format, { status: 201 })
-
-async function bind(api: Api, call: ResourceCall): Promise<void> {
-  const { kind, info } = call
-  const format = formatFor(call, statusGvk)
-  const given = await bodyAs(call, { group: '', version: 'v1', kind: 'Binding' })
-  const name = nameOf(call)
-  const pod = api.registry.get(kind, info.namespace, name)
-  const node = optionalTextAt(pod, 'spec', 'nodeName')
-  if (node) {
-    const cause = `pod ${name} is already assigned to node ${JSON.stringify(node)}`
-    throw new StatusError(conflict({ group: '', resource: 'pods/binding', name }, cause))
-  }
-  const bound = withAt(pod, ['spec', 'nodeName'], textAt(given, 'target', 'name'))
-  api.registry.update(kind, info.namespace, name, bound, { dryRun: false })
-  sendSuccess(call, format)
-}
-
-async function evict(api: Api, call: ResourceCall): Promise<void> {
-  const { kind, info } = call
-  const format = formatFor(call, statusGvk)
-  await bodyAs(call, { group: 'policy', version: 'v1', kind: 'Eviction' })
-  api.registry.delete(kind, info.namespace, nameOf(call), { dryRun: false })
-  sendSuccess(call, format)
 }
 
 /** The refusal of a stream request without an upgrade. */

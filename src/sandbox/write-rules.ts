@@ -1,15 +1,11 @@
 import { randomInt } from 'node:crypto'
 import type { Json, JsonObject } from '../api/kube/json.ts'
 import { objectAt, optionalTextAt, textAt, valueAt, withAt } from '../api/kube/json-at.ts'
-import { conflict, StatusError } from '../api/kube/status.ts'
 import { hasStatus, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
 
 export interface DeleteOptions {
-  readonly dryRun: boolean
   readonly gracePeriodSeconds?: number
-  readonly uid?: string
-  readonly resourceVersion?: string
 }
 
 /** The cause of a conflict for a write of an older version. */
@@ -57,31 +53,6 @@ export function mergedUpdate(
   }
   const whole: JsonObject = { ...given, metadata }
   return hasStatus(kind) ? withAt(whole, ['status'], status(old)) : whole
-}
-
-/** Throws a StatusError 409 where a delete names another object than the stored one. */
-export function checkPreconditions(
-  kind: Kind,
-  old: KubeObject,
-  { uid, resourceVersion }: DeleteOptions,
-): void {
-  const { name } = old.metadata
-  // Worded with the kind where other conflicts have the resource (apiserver
-  // pkg/registry/rest/delete.go).
-  const about = { group: kind.gvr.group, resource: kind.kind, name }
-  const refuse = (what: string, requested: string, found: string, happened: string): StatusError =>
-    new StatusError(
-      conflict(
-        about,
-        `the ${what} in the precondition (${requested}) does not match the ${what} in record (${found}). The object might have been ${happened}`,
-      ),
-    )
-  if (uid !== undefined && uid !== old.metadata.uid) {
-    throw refuse('UID', uid, old.metadata.uid, 'deleted and then recreated')
-  }
-  if (resourceVersion !== undefined && resourceVersion !== old.metadata.resourceVersion) {
-    throw refuse('ResourceVersion', resourceVersion, old.metadata.resourceVersion, 'modified')
-  }
 }
 
 /** A pod on a node is removed once its kubelet has ended it. */

@@ -81,7 +81,7 @@ void t.test('components are reported, each with the command that keeps it off', 
   )
   for (const [, target = '', patch = ''] of printed) {
     const path = `/apis/apps/v1/namespaces/kube-system/${target.replace('/', 's/')}`
-    await cluster.api.patch(path, 'merge', JSON.parse(patch) as JsonObject)
+    await cluster.api.patch(path, JSON.parse(patch) as JsonObject)
   }
   t.match(affinityOf(cluster, 'kube-proxy'), {
     nodeAffinity: {

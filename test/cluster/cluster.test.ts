@@ -433,7 +433,7 @@ void t.test('giving back is retried after a conflict', async (t) => {
   await takeOver(cluster.api, 'kube-system')
   let first: SeenRequest | undefined
   using _busy = sandbox.faults.fail(409, (request) => {
-    if (request.method !== 'PATCH' || !request.path.endsWith('/deployments/yurt-manager'))
+    if (request.method !== 'PUT' || !request.path.endsWith('/deployments/yurt-manager'))
       return false
     first ??= request
     return request === first

@@ -37,10 +37,3 @@ export function jsonPatchBetween(before: Json, after: Json, path = ''): PatchOpe
 
 /** A member's name as a token of a JSON pointer (RFC 6901). */
 const escapeToken = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
-
-/** Makes a patch apply to this version of an object alone: the API server answers 409 otherwise. */
-export const ofVersion = (resourceVersion: string): PatchOperation => ({
-  op: 'replace',
-  path: '/metadata/resourceVersion',
-  value: resourceVersion,
-})

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { follow } from '../../base/abort.ts'
 import { after, sleep } from '../../base/clock.ts'
-import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiAccess } from './access.ts'
 import { ApiFailure, isNotFound } from './failure.ts'
@@ -37,14 +37,6 @@ export interface ApiServerOptions {
   readonly userAgent: string
   /** Called for each request that was answered, and, without a status, for each that was not. */
   readonly onRequest?: (request: ApiRequest, status: number | undefined) => void
-}
-
-export type PatchType = 'merge' | 'json' | 'strategic'
-
-const patchTypes: Record<PatchType, string> = {
-  merge: 'application/merge-patch+json',
-  json: 'application/json-patch+json',
-  strategic: 'application/strategic-merge-patch+json',
 }
 
 /** An API server that sheds load sends Retry-After: requests are retried at most this often. */
@@ -185,11 +177,12 @@ export class ApiServer {
     return this.call({ method: 'POST', path, body: JSON.stringify(object) })
   }
 
-  patch(path: string, type: PatchType, patch: Json, signal?: AbortSignal): Promise<JsonObject> {
+  /** Applies a merge patch; one with a version is refused with 409 where another is there. */
+  patch(path: string, patch: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
     return this.call({
       method: 'PATCH',
       path,
-      contentType: patchTypes[type],
+      contentType: 'application/merge-patch+json',
       body: JSON.stringify(patch),
       ...(signal && { signal }),
     })

@@ -136,7 +136,7 @@ export class ServingCertificateApprover implements AsyncDisposable {
       status: { conditions: [...conditions, condition] },
     }
     try {
-      await api.patch(`${path}/${name}/approval`, 'merge', patch, term.signal)
+      await api.patch(`${path}/${name}/approval`, patch, term.signal)
       return true
     } catch (cause) {
       if (isNotFound(cause)) return false

@@ -216,7 +216,7 @@ export class PoolController implements AsyncDisposable {
     const { api, term, onWrite, onConflict } = this.#options
     if (!term.holds()) throw new NoLongerWriting()
     try {
-      const written = await api.patch(path, 'merge', patch as JsonObject, term.signal)
+      const written = await api.patch(path, patch as JsonObject, term.signal)
       onWrite?.(what, name)
       return written
     } catch (cause) {

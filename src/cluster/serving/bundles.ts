@@ -1,7 +1,6 @@
 import { every } from '../../base/clock.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
-import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
-import { ofVersion } from '../admission/json-patch.ts'
+import { listAt, objectAt, textAt, valueAt, withAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
 
@@ -53,14 +52,6 @@ const places = (configurations: string): readonly Target[] => [
 /** How often the configurations are read. */
 const intervalMs = 5_000
 
-interface Client {
-  /** JSON pointer to its `clientConfig`. */
-  readonly at: string
-  readonly service: OwnService
-  /** In base64. */
-  readonly caBundle: string
-}
-
 /**
  * Keeps the caBundle of the webhook configurations and of the conversion of pools up to date,
  * whichever client writes it: without it API servers refuse to call. Webhooks of other Services are
@@ -107,19 +98,11 @@ export class CaBundles implements AsyncDisposable {
   async #repair({ what, path, name }: Target, bundle: string): Promise<void> {
     const { api, service } = this.#options
     const configuration = await api.get(`${path}/${name}`)
-    if (configuration === undefined) return
-    const value = Buffer.from(bundle).toString('base64')
-    const wrong = clientsIn(configuration).filter(
-      (client) =>
-        client.service.namespace === service.namespace &&
-        client.service.name === service.name &&
-        client.caBundle !== value,
-    )
-    if (wrong.length === 0) return
-    await api.patch(`${path}/${name}`, 'json', [
-      ofVersion(textAt(configuration, 'metadata', 'resourceVersion')),
-      ...wrong.map(({ at }) => ({ op: 'add', path: `${at}/caBundle`, value })),
-    ])
+    const caBundle = Buffer.from(bundle).toString('base64')
+    const mended = configuration && mendedBy(configuration, service, caBundle)
+    if (mended === undefined) return
+    const resourceVersion = textAt(configuration, 'metadata', 'resourceVersion')
+    await api.patch(`${path}/${name}`, { metadata: { resourceVersion }, ...mended })
     this.#options.onRepaired?.(what)
   }
 
@@ -129,28 +112,27 @@ export class CaBundles implements AsyncDisposable {
   }
 }
 
-/** Of both kinds: a configuration's webhooks, and a definition's conversion. */
-function clientsIn(object: JsonObject): readonly Client[] {
-  const webhooks = listAt(object, 'webhooks').map((webhook, i) =>
-    clientAt(webhook, `/webhooks/${i}/clientConfig`),
-  )
-  const conversion =
-    textAt(object, 'spec', 'conversion', 'strategy') === 'Webhook'
-      ? [
-          clientAt(
-            valueAt(object, 'spec', 'conversion', 'webhook'),
-            '/spec/conversion/webhook/clientConfig',
-          ),
-        ]
-      : []
-  return [...webhooks, ...conversion]
+/**
+ * The changes of a configuration's webhooks, or of a definition's conversion; `undefined` where
+ * there are none.
+ */
+function mendedBy(
+  object: JsonObject,
+  service: OwnService,
+  caBundle: string,
+): JsonObject | undefined {
+  const isWrong = (webhook: Json | undefined): boolean =>
+    textAt(webhook, 'clientConfig', 'service', 'namespace') === service.namespace &&
+    textAt(webhook, 'clientConfig', 'service', 'name') === service.name &&
+    textAt(webhook, 'clientConfig', 'caBundle') !== caBundle
+  const webhooks = listAt(object, 'webhooks')
+  if (webhooks.some(isWrong))
+    return {
+      webhooks: webhooks.map((each) =>
+        isWrong(each) ? withAt(objectAt(each), ['clientConfig', 'caBundle'], caBundle) : each,
+      ),
+    }
+  return isWrong(valueAt(object, 'spec', 'conversion', 'webhook'))
+    ? { spec: { conversion: { webhook: { clientConfig: { caBundle } } } } }
+    : undefined
 }
-
-const clientAt = (webhook: Json | undefined, pointer: string): Client => ({
-  at: pointer,
-  service: {
-    namespace: textAt(webhook, 'clientConfig', 'service', 'namespace'),
-    name: textAt(webhook, 'clientConfig', 'service', 'name'),
-  },
-  caBundle: textAt(webhook, 'clientConfig', 'caBundle'),
-})

@@ -99,7 +99,7 @@ export class CertificateSecret implements AsyncDisposable {
         await api.create(path, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data })
       } else {
         const { resourceVersion } = kept
-        await api.patch(`${path}/${name}`, 'merge', { metadata: { resourceVersion }, data })
+        await api.patch(`${path}/${name}`, { metadata: { resourceVersion }, data })
       }
     } catch (cause) {
       if (isConflict(cause)) return false

@@ -4,7 +4,7 @@ import { webhookPaths } from '../../../src/cluster/admission/paths.ts'
 import { reviewAdmission, type AdmissionOptions } from '../../../src/cluster/admission/review.ts'
 import { isObject, type Json, type JsonObject } from '../../../src/api/kube/json.ts'
 import { valueAt, objectAt, textAt, withAt } from '../../../src/api/kube/json-at.ts'
-import { jsonPatch } from '../../../src/api/kube/patch/json-patch.ts'
+import type { PatchOperation } from '../../../src/cluster/admission/json-patch.ts'
 import { lookupOf, poolNamed } from './pool-lookup.ts'
 
 const { poolDefaults, poolRules, nodeDefaults, nodeRules, podDefaults, workloadWarnings } =
@@ -38,6 +38,23 @@ interface Outcome {
   readonly status: JsonObject
 }
 
+/** The object as an API server has it after the operations. */
+function patched(object: JsonObject, operations: readonly PatchOperation[]): JsonObject {
+  const document = structuredClone(object)
+  for (const operation of operations) {
+    const steps = operation.path
+      .split('/')
+      .slice(1)
+      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    const last = steps.pop() ?? ''
+    let parent: Record<string, unknown> = document
+    for (const step of steps) parent = parent[step] as Record<string, unknown>
+    if (operation.op === 'remove') delete parent[last]
+    else parent[last === '-' ? String(parent['length']) : last] = operation.value
+  }
+  return document
+}
+
 async function outcome(path: string, asked: JsonObject, by = rules()): Promise<Outcome> {
   const answer = await reviewAdmission(path, asked, by)
   const response = objectAt(answer, 'response')
@@ -45,7 +62,7 @@ async function outcome(path: string, asked: JsonObject, by = rules()): Promise<O
   const object = objectAt(asked, 'request', 'object')
   return {
     allowed: response['allowed'] === true,
-    object: patch === '' ? object : jsonPatch(object, JSON.parse(patch) as Json),
+    object: patch === '' ? object : patched(object, JSON.parse(patch) as PatchOperation[]),
     warnings: valueAt(response, 'warnings') ?? [],
     status: objectAt(response, 'status'),
   }

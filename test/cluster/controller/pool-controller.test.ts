@@ -151,14 +151,14 @@ void t.test('a write that conflicts is retried from the node’s current state',
   const api = await cluster.connect()
   const patch = api.patch.bind(api)
   let meddled = false
-  api.patch = (path, type, body, signal) => {
+  api.patch = (path, body, signal) => {
     if (path === '/api/v1/nodes/p-1' && !meddled) {
       meddled = true
       const now = sandbox.get(nodes, 'p-1')!
       const labels = { [nodePoolLabel]: 'p', zone: 'mine' }
       sandbox.update(nodes, { ...now, metadata: { ...now.metadata, labels } })
     }
-    return patch(path, type, body, signal)
+    return patch(path, body, signal)
   }
   let conflicts = 0
   const running = new Running(t, { ...cluster, api }, { onConflict: () => void conflicts++ })

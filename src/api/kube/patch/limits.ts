@@ -7,13 +7,7 @@ import { badRequest, StatusError } from '../status.ts'
  */
 export const maxDepth = 256
 
-/** The server's own limit (apiserver pkg/endpoints/handlers/patch.go). */
-export const maxOperations = 10_000
-
-/** How many bytes of JSON all copy operations of a patch may add: the server's limit for a body. */
-export const maxCopied = 3 * 1024 * 1024
-
-export const tooDeep = (): StatusError =>
+const tooDeep = (): StatusError =>
   new StatusError(badRequest(`the patch nests deeper than ${maxDepth} levels`))
 
 /** Throws a StatusError when `value` nests too deep. */
