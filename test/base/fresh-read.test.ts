@@ -32,18 +32,6 @@ void t.test('callers that arrive during a read share the next read', async (t) =
   t.strictSame(await Promise.all([second, third]), [2, 2])
 })
 
-void t.test('a caller that finds no read under way starts one', async (t) => {
-  const source = reads()
-  const shared = new FreshRead(source.read)
-  const first = shared.get()
-  source.end()
-  await first
-  const second = shared.get()
-  t.equal(source.begun, 2)
-  source.end()
-  t.equal(await second, 2)
-})
-
 void t.test('a read that fails rejects only the callers that shared it', async (t) => {
   let begun = 0
   const shared = new FreshRead(async () => {

@@ -95,27 +95,6 @@ const conversion = (desiredAPIVersion: string, ...objects: Json[]): string =>
     request: { uid: 'c-1', desiredAPIVersion, objects },
   })
 
-void t.test('an AdmissionReview over HTTP/1.1 gets its patch', async (t) => {
-  const { ask } = await serving(t)
-  const { status, type, text } = await ask('POST', '/mutate/nodes?timeout=5s', admission(node))
-  t.strictSame([status, type], [200, 'application/json'])
-  const { response } = JSON.parse(text) as { response: { uid: string; patch: string } }
-  t.equal(response.uid, 'u-1')
-  t.match(Buffer.from(response.patch, 'base64').toString(), /"op":"add".*hostnetwork.*"true"/)
-})
-
-void t.test('a pod that cannot run in its pool gets a warning', async (t) => {
-  const pools = new Map([['host', { hostNetwork: true }]])
-  const { ask } = await serving(t, {
-    lookup: { ...lookupOf(), context: async () => ({ pools, namespaces: new Map() }) },
-  })
-  const object = { spec: { nodeSelector: { 'apps.openyurt.io/nodepool': 'host' } } }
-  const asked = admission(object).replace('"kind":"Node"', '"kind":"Pod"')
-  t.match(JSON.parse((await ask('POST', '/mutate/pods', asked)).text), {
-    response: { allowed: true, warnings: [/host alone.*no pod network.*\(no-pod-network\)/] },
-  })
-})
-
 void t.test('pools are converted, all of them or none', async (t) => {
   const { ask } = await serving(t)
   const pool = {

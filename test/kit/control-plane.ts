@@ -242,34 +242,23 @@ async function startApiServer(
  * Without the controllers that would take a node's silence for its death: tests cut nodes off for a
  * while.
  */
-async function startControllerManager(
+const startControllerManager = (
   plane: ControlPlane,
   command: string,
   flags: readonly string[],
-): Promise<Daemon> {
-  const kubeconfig = plane.kubeconfig({ commonName: 'system:kube-controller-manager' })
-  const port = await freePort()
-  const daemon = new Daemon(plane.workspace, 'kube-controller-manager', {
-    command,
-    args: [
-      `--kubeconfig=${kubeconfig}`,
-      `--authentication-kubeconfig=${kubeconfig}`,
-      `--authorization-kubeconfig=${kubeconfig}`,
-      '--bind-address=127.0.0.1',
-      `--secure-port=${port}`,
+): Promise<Daemon> =>
+  startController(plane, 'kube-controller-manager', command, {
+    flags: [
       `--service-account-private-key-file=${plane.pki.serviceAccountKey.private}`,
       `--root-ca-file=${plane.pki.ca.certificate}`,
       `--cluster-signing-cert-file=${plane.pki.ca.certificate}`,
       `--cluster-signing-key-file=${plane.pki.ca.key}`,
       '--use-service-account-credentials=true',
-      '--leader-elect=false',
       '--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller',
       ...flags,
     ],
     ready: () => hasDefaultServiceAccount(plane),
   })
-  return daemon.start()
-}
 
 /** The first thing a pod needs of the controllers. */
 async function hasDefaultServiceAccount(plane: ControlPlane): Promise<boolean> {
@@ -277,22 +266,26 @@ async function hasDefaultServiceAccount(plane: ControlPlane): Promise<boolean> {
   return status === 200
 }
 
-async function startScheduler(plane: ControlPlane, command: string): Promise<Daemon> {
-  const kubeconfig = plane.kubeconfig({ commonName: 'system:kube-scheduler' })
-  const port = await freePort()
-  const daemon = new Daemon(plane.workspace, 'kube-scheduler', {
-    command,
-    args: [
-      `--kubeconfig=${kubeconfig}`,
-      `--authentication-kubeconfig=${kubeconfig}`,
-      `--authorization-kubeconfig=${kubeconfig}`,
-      '--bind-address=127.0.0.1',
-      `--secure-port=${port}`,
-      '--leader-elect=false',
-    ],
-    ready: () => Promise.resolve(true),
-  })
-  return daemon.start()
+const startScheduler = (plane: ControlPlane, command: string): Promise<Daemon> =>
+  startController(plane, 'kube-scheduler', command, { flags: [], ready: async () => true })
+
+async function startController(
+  plane: ControlPlane,
+  name: string,
+  command: string,
+  { flags, ready }: { readonly flags: readonly string[]; readonly ready: () => Promise<boolean> },
+): Promise<Daemon> {
+  const kubeconfig = plane.kubeconfig({ commonName: `system:${name}` })
+  const args = [
+    `--kubeconfig=${kubeconfig}`,
+    `--authentication-kubeconfig=${kubeconfig}`,
+    `--authorization-kubeconfig=${kubeconfig}`,
+    '--bind-address=127.0.0.1',
+    `--secure-port=${await freePort()}`,
+    '--leader-elect=false',
+    ...flags,
+  ]
+  return new Daemon(plane.workspace, name, { command, args, ready }).start()
 }
 
 function adminFiles(pki: Pki): CertificateFiles {
