@@ -15,7 +15,8 @@ const togetherMs = 100
 /** The last items, and for readers that follow those that are added. */
 export class RecentItems<T> {
   readonly #most: number
-  readonly #items: T[] = []
+  /** A ring: the next one takes the place of the oldest. */
+  readonly #ring: T[] = []
   /** How many were ever added. */
   #added = 0
   readonly #waiting = new Set<() => void>()
@@ -25,16 +26,19 @@ export class RecentItems<T> {
   }
 
   add(item: T): void {
-    this.#items.push(item)
+    this.#ring[this.#added % this.#most] = item
     this.#added += 1
-    if (this.#items.length > this.#most) this.#items.shift()
+    if (this.#waiting.size === 0) return
     for (const wake of this.#waiting) wake()
     this.#waiting.clear()
   }
 
   /** The oldest first. */
   get items(): readonly T[] {
-    return this.#items
+    const oldest = this.#added % this.#most
+    return this.#added <= this.#most
+      ? this.#ring.slice()
+      : [...this.#ring.slice(oldest), ...this.#ring.slice(0, oldest)]
   }
 
   /**
@@ -42,12 +46,12 @@ export class RecentItems<T> {
    * `FellBehind` where the reader is slower than they come.
    */
   async *follow(signal: AbortSignalLike): AsyncGenerator<readonly T[]> {
-    let read = this.#added - this.#items.length
+    let read = this.#added - this.#ring.length
     while (!signal.aborted) {
       const unread = this.#added - read
-      if (unread > this.#items.length) throw new FellBehind()
+      if (unread > this.#ring.length) throw new FellBehind()
       read = this.#added
-      if (unread > 0) yield this.#items.slice(-unread)
+      if (unread > 0) yield this.items.slice(-unread)
       else await this.#more(signal)
       await sleep(togetherMs)
     }

@@ -177,9 +177,9 @@ export async function startHub(
     tracer,
     metrics,
     log,
-    onAnswer: (line, detail) => {
-      answers.add(line, detail)
-      onAnswer(line)
+    onAnswer: (answered) => {
+      answers.add(answered)
+      onAnswer(answered)
     },
   })
   const ops = await openOperatorsPort({

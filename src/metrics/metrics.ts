@@ -21,6 +21,12 @@ type Arguments<Row extends MetricRow, Rest extends unknown[]> = Row['labels'] ex
 interface CounterOf<Row extends MetricRow> {
   /** By one, or by `amount`. */
   add(...args: Arguments<Row, [amount?: number]>): void
+  /** The count of a series, which the caller increments: it looks the series up once. */
+  of(...args: Arguments<Row, []>): Count
+}
+
+interface Count {
+  amount: number
 }
 
 interface GaugeOf<Row extends MetricRow> {
@@ -33,6 +39,8 @@ interface GaugeOf<Row extends MetricRow> {
 
 interface HistogramOf<Row extends MetricRow> {
   observe(...args: Arguments<Row, [value: number]>): void
+  /** A series that the caller looks up once. */
+  of(...args: Arguments<Row, []>): Series
 }
 
 type MetricOf<Row extends MetricRow> = Row['type'] extends 'counter'
@@ -50,7 +58,7 @@ type Metrics = MetricsOf<MetricTable>
 /** One metric for each row of the table. Label values that a client chooses are bounded here. */
 export type HubMetrics = Metrics & {
   /**
-   * The counters of requests with these labels, which the caller increments; labels are bounded.
+   * The counters of requests with these labels; labels are bounded.
    */
   traffic(labels: TrafficLabels): Traffic
   /** Calls `update` before metrics are read, to set values that another part holds. */
@@ -73,7 +81,7 @@ export function createMetrics(components: () => ReadonlySet<string> = none): Hub
   const registry = newRegistry()
   const bounds = labelBounds(components)
   const named = metricsIn(metricTable, registry, bounds)
-  const traffic = new TrafficTable()
+  const traffic = new TrafficTable(named)
   const trafficSeries = seriesWith(metricTable.yurthubTraffic.labels, bounds)
   registry.updates.push(trafficReport(traffic, named))
   return {
@@ -155,7 +163,7 @@ function trafficReport(traffic: TrafficTable, metrics: Metrics): () => void {
 }
 
 /** The calls of the three metric types; labels are optional. */
-type Call = (first?: Labels | number, second?: number) => void
+type Call = (first?: Labels | number, second?: number) => unknown
 
 const unlabelled: Labels = {}
 
@@ -168,22 +176,27 @@ function metricOf(
   const initial = [initialValues].flat().flatMap((each) => combined(Object.entries(each)))
   const shape = { name, help, labelNames: row.labels, registers: [registry] }
   const call =
-    (act: (labels: Labels, value: number) => void): Call =>
+    (act: (labels: Labels, value: number) => unknown): Call =>
     (first, second) =>
       typeof first === 'object' ? act(series(first), second ?? 1) : act(unlabelled, first ?? 1)
   switch (row.type) {
     case 'counter': {
       const counter = new Counter(shape)
       // A counter searches for its series on each call; here equal labels are the same object.
-      const counts = new Map<Labels, number>()
-      for (const labels of initial) counter.inc(series(labels), 0)
-      tellCounts.push(() => {
-        for (const [labels, amount] of counts) counter.inc(labels, amount)
-        counts.clear()
-      })
-      return {
-        add: call((labels, amount) => counts.set(labels, (counts.get(labels) ?? 0) + amount)),
+      const counts = new Map<Labels, Count>()
+      const of = (labels: Labels): Count => {
+        const known = counts.get(labels) ?? { amount: 0 }
+        counts.set(labels, known)
+        return known
       }
+      for (const labels of initial) of(series(labels))
+      tellCounts.push(() => {
+        for (const [labels, count] of counts) {
+          counter.inc(labels, count.amount)
+          count.amount = 0
+        }
+      })
+      return { add: call((labels, amount) => void (of(labels).amount += amount)), of: call(of) }
     }
     case 'gauge': {
       const gauge = new Gauge(shape)
@@ -197,7 +210,8 @@ function metricOf(
     case 'histogram': {
       const histogram = new DurationHistogram(name, help)
       registry.registerMetric(histogram as unknown as Metric)
-      return { observe: call((labels, value) => histogram.observe(labels, value)) }
+      const of = (labels: Labels): Series => histogram.of(labels)
+      return { observe: call((labels, value) => of(labels).observe(value)), of: call(of) }
     }
   }
 }
@@ -209,24 +223,17 @@ function metricOf(
 class DurationHistogram {
   readonly name: string
   readonly #help: string
-  /** By labels, the number of values of each bucket, and beyond all, and the sum of values. */
-  readonly #series = new Map<Labels, { readonly counts: number[]; sum: number }>()
+  readonly #series = new Map<Labels, Series>()
 
   constructor(name: string, help: string) {
     this.name = name
     this.#help = help
   }
 
-  observe(labels: Labels, value: number): void {
-    let series = this.#series.get(labels)
-    if (!series) {
-      series = { counts: Array<number>(durations.length + 1).fill(0), sum: 0 }
-      this.#series.set(labels, series)
-    }
-    let at = 0
-    while (value > (durations[at] ?? Infinity)) at++
-    series.counts[at] = (series.counts[at] ?? 0) + 1
-    series.sum += value
+  of(labels: Labels): Series {
+    const known = this.#series.get(labels) ?? new Series()
+    this.#series.set(labels, known)
+    return known
   }
 
   /** As prom-client reads a metric. */
@@ -244,6 +251,19 @@ class DurationHistogram {
       return [...buckets, row('sum', sum), row('count', below)]
     })
     return Promise.resolve({ name: this.name, help: this.#help, type: 'histogram', values })
+  }
+}
+
+/** The number of values of each bucket, and beyond all, and the sum of values. */
+class Series {
+  readonly counts = Array<number>(durations.length + 1).fill(0)
+  sum = 0
+
+  observe(value: number): void {
+    let at = 0
+    while (value > (durations[at] ?? Infinity)) at++
+    this.counts[at] = (this.counts[at] ?? 0) + 1
+    this.sum += value
   }
 }
 
@@ -312,6 +332,10 @@ export interface Traffic {
   inFlight: number
   /** Body bytes received from API servers, before inflating. */
   receivedBytes: number
+  /** Counts an answer. */
+  answered(source: string, code: number): void
+  /** Counts the time that such a request took. */
+  took(source: string, seconds: number): void
 }
 
 /** The labels of one kind of request. */
@@ -319,15 +343,64 @@ export type TrafficLabels = Readonly<
   Record<'verb' | 'resource' | 'subresources' | 'client', string>
 >
 
+/** The answers of one kind of request from one source. */
+interface Answers {
+  readonly byCode: Map<number, Count>
+  readonly duration: Series
+}
+
+class KnownTraffic implements Traffic {
+  readonly #labels: TrafficLabels
+  readonly #metrics: Pick<Metrics, 'requests' | 'requestDuration'>
+  readonly #bySource = new Map<string, Answers>()
+  inFlight = 0
+  receivedBytes = 0
+
+  constructor(labels: TrafficLabels, metrics: Pick<Metrics, 'requests' | 'requestDuration'>) {
+    this.#labels = labels
+    this.#metrics = metrics
+  }
+
+  answered(source: string, code: number): void {
+    const { byCode } = this.#of(source)
+    let count = byCode.get(code)
+    if (!count) {
+      const { verb, resource, client: component } = this.#labels
+      count = this.#metrics.requests.of({ verb, resource, component, code: String(code), source })
+      byCode.set(code, count)
+    }
+    count.amount++
+  }
+
+  took(source: string, seconds: number): void {
+    this.#of(source).duration.observe(seconds)
+  }
+
+  #of(source: string): Answers {
+    let known = this.#bySource.get(source)
+    if (!known) {
+      const duration = this.#metrics.requestDuration.of({ verb: this.#labels.verb, source })
+      known = { byCode: new Map(), duration }
+      this.#bySource.set(source, known)
+    }
+    return known
+  }
+}
+
 /** The traffic of one hub between two readings. */
 class TrafficTable {
+  readonly #metrics: Metrics
   readonly #series = new Map<Labels, Traffic>()
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics
+  }
 
   /** `series` is the same object for each kind of request. */
   of(series: Labels): Traffic {
     const known = this.#series.get(series)
     if (known) return known
-    const traffic = { inFlight: 0, receivedBytes: 0 }
+    const traffic = new KnownTraffic(series as Labels & TrafficLabels, this.#metrics)
     this.#series.set(series, traffic)
     return traffic
   }

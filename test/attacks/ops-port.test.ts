@@ -98,10 +98,14 @@ void t.test(
   'a connection that sends requests without end is closed, and counted once',
   async (t) => {
     const reasons: string[] = []
+    const metrics = createMetrics()
     const connect = await listening(t, {
       metrics: {
-        ...createMetrics(),
-        connectionsCut: { add: ({ reason }) => void reasons.push(reason) },
+        ...metrics,
+        connectionsCut: {
+          ...metrics.connectionsCut,
+          add: ({ reason }) => void reasons.push(reason),
+        },
       },
     })
     for (const path of ['/metrics', '/livez', '/readyz?verbose', '/inspect/boot', '/nothing']) {

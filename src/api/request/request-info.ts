@@ -121,7 +121,7 @@ function split(path: string): string[] | undefined {
   const segments = path.slice(1).split('/')
   if (segments.at(-1) === '') segments.pop()
   if (!path.includes('%') && !path.includes('\0')) {
-    return segments.some((segment) => segment === '.' || segment === '..') ? undefined : segments
+    return segments.includes('.') || segments.includes('..') ? undefined : segments
   }
   if (/%(?![0-9a-f]{2})/i.test(path)) throw new MalformedPath('the path has a bad escape')
   const plain: string[] = []
@@ -135,8 +135,11 @@ function split(path: string): string[] | undefined {
 }
 
 /** Whether each of the first `count` segments can be read in one way only. */
-const areClear = (segments: readonly string[], count: number): boolean =>
-  segments.every((segment, i) => i >= count || (segment !== '' && !segment.includes('/')))
+function areClear(segments: readonly string[], count: number): boolean {
+  for (let i = 0; i < segments.length && i < count; i++)
+    if (segments[i] === '' || segments[i]?.includes('/')) return false
+  return true
+}
 
 /** More parameters than any client has: API servers drop the whole query of 10,001. */
 const mostParameters = 1_000
@@ -147,7 +150,8 @@ const mostParameters = 1_000
  * a selector that only the hub reads, what is stored under it would be another collection.
  */
 const isReadWhole = (search: string): boolean =>
-  !/^\?|;|%(?![0-9a-f]{2})/i.test(search) && search.split('&').length <= mostParameters
+  search === '' ||
+  (!/^\?|;|%(?![0-9a-f]{2})/i.test(search) && search.split('&').length <= mostParameters)
 
 /** `undefined` for escapes that are not UTF-8. */
 function decode(segment: string): string | undefined {

@@ -4,47 +4,78 @@ import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
 import { OpenList } from '../../base/open-list.ts'
 
+/** A request without a complete answer. */
+export interface PendingRequest {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** To be called when its client has disconnected, or has its answer. */
+  over(): void
+}
+
+/**
+ * Connections that close after the answer in flight: what follows it is not parsed as a request.
+ */
+export const closingConnections = new WeakSet<Duplex>()
+
+const connections = new WeakMap<Duplex, OpenList<PendingRequest>>()
+
+/**
+ * The requests in flight on one connection: several where a client pipelines, which are answered in
+ * order.
+ */
+export function pendingRequestsOn(socket: Duplex): OpenList<PendingRequest> {
+  const known = connections.get(socket)
+  if (known) return known
+  const none = new OpenList<PendingRequest>()
+  connections.set(socket, none)
+  return none
+}
+
+/**
+ * Whether a parse error is in this request's body, and its answer has not begun and may have a
+ * body.
+ */
+export const mayBeRefused = ({ request, response }: PendingRequest): boolean =>
+  !request.complete && !response.headersSent && request.method !== 'HEAD'
+
 /**
  * The HTTP/1.1 connections of a server, so that it can stop without failing a request. Node's own
  * `close` treats a connection without a request as idle, and closes it while its first request is
  * in transit.
  */
 export class HttpConnections {
-  /** The answers in flight on each connection; `undefined` before its first request. */
-  readonly #open = new Map<Duplex, OpenList<ServerResponse> | undefined>()
-  /** Connections that close after their answers in flight. */
-  readonly #ending = new WeakSet<Duplex>()
+  readonly #open = new Set<Socket>()
+  /** Connections that close after their answers in flight; absent while there is none. */
+  #ending: WeakSet<Duplex> | undefined
   #draining = false
 
   /** Has to be constructed before the server listens. */
   constructor(server: HttpServer) {
     server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-      this.#open.set(socket, undefined)
+      this.#open.add(socket)
       socket.once('close', () => this.#open.delete(socket))
     })
-    server.on('upgrade', (_request, socket) => this.#open.delete(socket))
-    for (const event of ['request', 'checkContinue'] as const)
-      server.prependListener(event, (request, response) => this.#onRequest(request, response))
+    server.on('upgrade', (_request, socket) => this.#open.delete(socket as Socket))
   }
 
-  #onRequest({ socket }: IncomingMessage, response: ServerResponse): void {
-    const known = this.#open.get(socket)
-    const underWay = known ?? new OpenList<ServerResponse>()
-    if (!known) this.#open.set(socket, underWay)
-    underWay.add(response)
-    if (this.#draining) this.#ending.add(socket)
-    if (this.#ending.has(socket)) response.shouldKeepAlive = false
-    response.once('close', () => {
-      underWay.delete(response)
-      // The head was sent before, without `Connection: close`.
-      if (this.#ending.has(socket) && underWay.size === 0) socket.destroySoon()
-    })
+  /** To be called when a request begins. */
+  began({ request: { socket }, response }: PendingRequest): void {
+    if (this.#draining) this.#ending?.add(socket)
+    if (this.#ending?.has(socket)) response.shouldKeepAlive = false
   }
 
-  #end(socket: Duplex, underWay = new OpenList<ServerResponse>()): void {
+  /** To be called when its answer is over. */
+  over({ request: { socket } }: PendingRequest): void {
+    // The head was sent before, without `Connection: close`.
+    if (this.#ending?.has(socket) && pendingRequestsOn(socket).size === 0) socket.destroySoon()
+  }
+
+  #end(socket: Socket): void {
+    this.#ending ??= new WeakSet()
     this.#ending.add(socket)
-    if (underWay.size === 0) (socket as Socket).destroySoon()
-    for (const response of underWay) if (!response.headersSent) response.shouldKeepAlive = false
+    const underWay = pendingRequestsOn(socket)
+    if (underWay.size === 0) socket.destroySoon()
+    for (const { response } of underWay) if (!response.headersSent) response.shouldKeepAlive = false
   }
 
   /**
@@ -52,15 +83,14 @@ export class HttpConnections {
    * usual.
    */
   retire(): void {
-    for (const [socket, underWay] of this.#open) this.#end(socket, underWay)
+    for (const socket of this.#open) this.#end(socket)
   }
 
   /** Closes each connection after its answers in flight, or after its first answer. */
   drain(): void {
     this.#draining = true
-    for (const [socket, underWay] of this.#open) {
-      if (underWay !== undefined) this.#end(socket, underWay)
-    }
+    this.#ending ??= new WeakSet()
+    for (const socket of this.#open) if (connections.has(socket)) this.#end(socket)
   }
 }
 

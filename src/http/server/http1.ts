@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'nod
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { now, elapsed, afterUnlessClosed } from '../../base/clock.ts'
+import type { OpenList } from '../../base/open-list.ts'
 import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
@@ -13,7 +14,13 @@ import {
   type ListenerParts,
 } from './answer.ts'
 import type { RequestActivity } from './connection-limit.ts'
-import { HttpConnections } from './draining.ts'
+import {
+  closingConnections,
+  HttpConnections,
+  mayBeRefused,
+  pendingRequestsOn,
+  type PendingRequest,
+} from './draining.ts'
 import { limits } from './limits.ts'
 import { faultOf, pathOf, reasonPhrase, type Fault } from './message.ts'
 import { peerOf } from './peer.ts'
@@ -21,12 +28,6 @@ import { requestId } from './request-id.ts'
 import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
 import { StreamSink, type SinkOptions } from './sink.ts'
 import type { TrackedAnswer } from './stalled-answers.ts'
-import {
-  mayBeRefused,
-  closingConnections,
-  pendingRequestsOn,
-  type PendingRequest,
-} from './pending-requests.ts'
 
 /** Options for Node's server, with and without TLS. */
 export const http1Options = (): ServerOptions => ({
@@ -50,6 +51,10 @@ const upgradeProtocols = /^(websocket|spdy\/)/i
 const isUpgrade = (request: IncomingMessage): boolean =>
   upgradeProtocols.test(request.headers.upgrade ?? '')
 
+interface Http1Parts extends ListenerParts {
+  readonly open: HttpConnections
+}
+
 /** The connections of one protocol, for shutdown. */
 export interface Drainable {
   /**
@@ -64,8 +69,9 @@ export interface Drainable {
 }
 
 /** Serves HTTP/1.1 requests to `server`. */
-export function serveHttp1(server: Server, parts: ListenerParts): Drainable {
+export function serveHttp1(server: Server, listener: ListenerParts): Drainable {
   const open = new HttpConnections(server)
+  const parts: Http1Parts = { ...listener, open }
   const serve = (request: IncomingMessage, response: ServerResponse): void => {
     if (closingConnections.has(request.socket)) return ignore(request, parts)
     const fault = faultOf(request)
@@ -175,11 +181,11 @@ const offersUpgrade = ({ headers }: IncomingMessage): boolean => headers.upgrade
 function answerRequest(
   request: IncomingMessage,
   response: ServerResponse,
-  parts: ListenerParts,
+  parts: Http1Parts,
 ): Promise<void> {
   const own = new Http1Answer(request, response, parts)
   const { activity } = own
-  if (pendingRequestsOn(request.socket).size > mostPipelined(activity, parts)) {
+  if (own.pending.size > mostPipelined(activity, parts)) {
     closingConnections.add(request.socket)
     parts.onCut('pipelined')
     request.socket.destroy()
@@ -200,25 +206,29 @@ class Http1Answer implements PendingRequest, TrackedAnswer, ResponseWriter, Sink
   readonly response: ServerResponse
   readonly activity: RequestActivity
   readonly client = new WaitingClient()
-  readonly #parts: ListenerParts
+  readonly #parts: Http1Parts
+  /** All requests in flight on the connection. */
+  readonly pending: OpenList<PendingRequest>
   // The server's timeout also detects progress within a single long write.
   readonly patienceMs = Number.POSITIVE_INFINITY
   taken = false
   since = elapsed()
 
-  constructor(request: IncomingMessage, response: ServerResponse, parts: ListenerParts) {
+  constructor(request: IncomingMessage, response: ServerResponse, parts: Http1Parts) {
     this.request = request
     this.response = response
     this.#parts = parts
     this.activity = parts.connections.beginRequest(request.socket)
     parts.answers.add(this)
-    pendingRequestsOn(request.socket).add(this)
-    response.once('close', () => this.over())
+    this.pending = pendingRequestsOn(request.socket)
+    this.pending.add(this)
+    parts.open.began(this)
+    response.on('close', () => this.over())
     response.sendDate = false
   }
 
   over(): void {
-    pendingRequestsOn(this.request.socket).delete(this)
+    if (this.pending.delete(this)) this.#parts.open.over(this)
     this.#parts.answers.delete(this)
     this.activity[Symbol.dispose]()
     this.client.abort(clientGone)

@@ -8,6 +8,7 @@ import {
   type Exchange,
   type Handler,
   type Incoming,
+  type Peer,
   type WireReply,
 } from '../../http/exchange/exchange.ts'
 import { authenticate, type AuthenticationRules, type Caller } from '../identity/caller.ts'
@@ -50,29 +51,28 @@ export function withAuthentication(rules: AuthenticationRules, ownHosts: Readonl
   }
 }
 
-/** The number of address and Host pairs remembered: programs repeat a few. */
-const mostFamiliar = 64
-
 /**
  * Refuses requests on loopback with a foreign Host or Origin: a web page or a rebound DNS name
  * directed a browser here.
  */
 export class HostCheck {
   readonly #ownHosts: ReadonlySet<string>
-  readonly #familiar = new Set<string>()
+  /** The last Host of each connection that was not refused: programs repeat it. */
+  readonly #familiar = new WeakMap<Peer, string>()
 
   constructor(ownHosts: ReadonlySet<string>) {
     this.#ownHosts = ownHosts
   }
 
   /** Throws a 403. */
-  check({ headers, peer: { localAddress } }: Incoming): void {
+  check({ headers, peer }: Incoming): void {
     const [host, origin] = [headers.get('host'), headers.get('origin')]
-    const pair = host === undefined || origin !== undefined ? undefined : `${localAddress} ${host}`
-    if (pair !== undefined && this.#familiar.has(pair)) return
+    const isPlain = host !== undefined && origin === undefined
+    if (isPlain && this.#familiar.get(peer) === host) return
+    const { localAddress } = peer
     const strange = rebindingFault(this.#ownHosts, { localAddress, host, origin })
     if (strange !== undefined) throw new StatusError(forbidden(strange))
-    if (pair !== undefined && this.#familiar.size < mostFamiliar) this.#familiar.add(pair)
+    if (isPlain) this.#familiar.set(peer, host)
   }
 }
 

@@ -34,26 +34,28 @@ export interface AnswerLine {
   /** From the request to the end of its answer. */
   readonly ms: number
   /** Why the hub refused the request or failed to answer it. */
-  readonly why?: string
+  readonly why?: string | undefined
 }
 
-/** The details of an answer that the log does not have. */
-export interface AnswerDetail {
+/** An answer with the details that the log does not have. */
+export interface AnsweredRequest extends AnswerLine {
+  /** When it ended, in milliseconds since the epoch. */
+  readonly at: number
   /** The caller's kind of identity; `none`: it was refused before authentication. */
   readonly caller: 'node' | 'service account' | 'token' | 'unproven' | 'none'
   /** The cluster's name of a service account; absent: the caller has no such name. */
-  readonly account?: string
+  readonly account?: string | undefined
   /** Of the object or collection, as the path names them. */
-  readonly namespace?: string
-  readonly name?: string
+  readonly namespace?: string | undefined
+  readonly name?: string | undefined
   /** Bytes of the body that was sent to the client. */
   readonly sentBytes: number
   /** Whether a client waits for its end: not for that of a watch, a log or an upgrade. */
   readonly isShort: boolean
-  readonly explanation?: Explanation
+  readonly explanation?: Explanation | undefined
 }
 
-export type OnAnswer = (line: AnswerLine, detail: AnswerDetail) => void
+export type OnAnswer = (answered: AnsweredRequest) => void
 
 interface TraceParts {
   readonly metrics: HubMetrics
@@ -128,11 +130,8 @@ class TracedRequest implements OpenRequest {
   }
 
   #count(code: number, { from: source }: WireReply): void {
-    const { info, component } = this.exchange
-    const resource = info.isResource ? info.gvr.resource : ''
     this.#code = code
-    const labels = { verb: info.verb, resource, component, code: String(code), source }
-    this.#parts.metrics.requests.add(labels)
+    this.#traffic.answered(source, code)
   }
 
   #note(reply: WireReply): void {
@@ -141,16 +140,27 @@ class TracedRequest implements OpenRequest {
     const { from: source } = reply
     const ms = elapsed() - this.#began
     const isShort = !isLongRunning(info) && !upgrade
-    if (isShort) this.#parts.metrics.requestDuration.observe({ verb, source }, ms / 1000)
-    const resource = info.isResource ? qualifiedResource(info.gvr) : ''
-    const why = whyOf(reply)
-    const line = { id, method, path, verb, resource, component, code: this.#code, source, ms }
-    this.#parts.onAnswer(why === undefined ? line : { ...line, why }, {
-      ...callerOf(this.exchange),
-      ...objectOf(info),
+    if (isShort) this.#traffic.took(source, ms / 1000)
+    const { caller, account } = callerOf(this.exchange)
+    this.#parts.onAnswer({
+      id,
+      method,
+      path,
+      verb,
+      resource: info.isResource ? qualifiedResource(info.gvr) : '',
+      component,
+      code: this.#code,
+      source,
+      ms,
+      why: whyOf(reply),
+      at: now(),
+      caller,
+      account,
+      namespace: info.isResource ? info.namespace : undefined,
+      name: info.isResource ? info.name : undefined,
       sentBytes: this.sentBytes,
       isShort,
-      ...explanationOf(reply),
+      explanation: reply.explanation,
     })
   }
 }
@@ -165,13 +175,17 @@ export function refusalTrace(metrics: HubMetrics, onAnswer: OnAnswer) {
     const line = refusalLine(incoming, reply)
     const { verb, component, source } = line
     metrics.requests.add({ verb, resource: '', component, code: String(line.code), source })
-    const detail = {
-      caller: 'none',
-      sentBytes: reply.body.byteLength,
-      isShort: false,
-      ...explanationOf(reply),
-    } as const
-    onAbort(incoming.signal, () => onAnswer({ ...line, ms: elapsed() - began }, detail))
+    onAbort(incoming.signal, () =>
+      onAnswer({
+        ...line,
+        ms: elapsed() - began,
+        at: now(),
+        caller: 'none',
+        sentBytes: reply.body.byteLength,
+        isShort: false,
+        explanation: reply.explanation,
+      }),
+    )
   }
 }
 
@@ -195,10 +209,12 @@ export function refusalLine(
   }
 }
 
-const explanationOf = ({ explanation }: WireReply): Pick<AnswerDetail, 'explanation'> =>
-  explanation ? { explanation } : {}
+interface NamedCaller {
+  readonly caller: AnsweredRequest['caller']
+  readonly account?: string
+}
 
-export function callerOf(exchange: Exchange): Pick<AnswerDetail, 'caller' | 'account'> {
+export function callerOf(exchange: Exchange): NamedCaller {
   if (!isProven(exchange)) return { caller: 'unproven' }
   const identity = exchange.claim?.identity() ?? exchange.identity
   if (identity === nodeIdentity) return { caller: 'node' }
@@ -208,7 +224,9 @@ export function callerOf(exchange: Exchange): Pick<AnswerDetail, 'caller' | 'acc
   return { caller: 'service account', account: `system:serviceaccount:${namespace}:${name}` }
 }
 
-export const objectOf = (info: RequestInfo): Pick<AnswerDetail, 'namespace' | 'name'> =>
+export const objectOf = (
+  info: RequestInfo,
+): { readonly namespace?: string; readonly name?: string } =>
   info.isResource
     ? {
         ...(info.namespace !== undefined && { namespace: info.namespace }),

@@ -1,10 +1,9 @@
 import type { Logger } from 'pino'
-import { now } from '../../base/clock.ts'
 import { RecentItems } from '../../base/recent-items.ts'
 import { RepeatLimiter } from '../../base/repeat-limiter.ts'
-import type { AnswerDetail, AnswerLine } from '../pipeline/trace.ts'
+import type { AnsweredRequest, AnswerLine } from '../pipeline/trace.ts'
 import { isRefusal, LastHour, type Answers } from './last-hour.ts'
-import { entryOf, requestFilter, type AnsweredRequest, type RequestEntry } from './request-entry.ts'
+import { entryOf, requestFilter, type RequestEntry } from './request-entry.ts'
 
 /** The answers that one component got to one kind of request since the start. */
 export interface AnswerCount extends Answers {
@@ -38,8 +37,8 @@ export class AnswerRecord implements Disposable {
   readonly hour = new LastHour()
   readonly #log: Logger
   readonly #limited: RepeatLimiter<AnswerLine>
-  /** The one answered last is the last one. */
-  readonly #counts = new Map<string, AnswerCount>()
+  readonly #counts = new Map<string, Used>()
+  #uses = 0
   readonly #recent = new RecentItems<AnsweredRequest>(mostRequests)
 
   /** `together`: for so many milliseconds failures and refusals are logged together. */
@@ -52,12 +51,11 @@ export class AnswerRecord implements Disposable {
     })
   }
 
-  add(line: AnswerLine, detail: AnswerDetail): void {
-    const at = now()
-    this.log(line)
-    this.#count(line, at)
-    this.hour.add(line, detail, at)
-    this.#recent.add({ line, detail, at })
+  add(answered: AnsweredRequest): void {
+    this.log(answered)
+    this.#count(answered)
+    this.hour.add(answered)
+    this.#recent.add(answered)
   }
 
   /**
@@ -75,29 +73,36 @@ export class AnswerRecord implements Disposable {
     }
   }
 
-  #count(line: AnswerLine, at: number): void {
-    const { component, verb, resource, path, source, code } = line
+  #count(answered: AnsweredRequest): void {
+    const { component, verb, resource, path, source, code, at } = answered
     const what = resource || path.slice(0, mostPath)
     const key = `${component}\0${verb}\0${what}`
-    const before = this.#counts.get(key)
-    this.#counts.delete(key)
-    if (this.#counts.size >= mostKinds) this.#counts.delete(this.#counts.keys().next().value ?? '')
-    const one = (counts: boolean): number => (counts ? 1 : 0)
-    this.#counts.set(key, {
-      component,
-      verb,
-      what,
-      cloud: (before?.cloud ?? 0) + one(source === 'cloud'),
-      cache: (before?.cache ?? 0) + one(source === 'cache'),
-      hub: (before?.hub ?? 0) + one(source === 'hub'),
-      refused: (before?.refused ?? 0) + one(isRefusal(line)),
-      last: { at, source, code },
-    })
+    let count = this.#counts.get(key)
+    if (!count) {
+      if (this.#counts.size >= mostKinds) this.#forgetOne()
+      count = { component, verb, what, ...none, last: { at, source, code }, use: 0 }
+      this.#counts.set(key, count)
+    }
+    const { last } = count
+    last.at = at
+    last.source = source
+    last.code = code
+    count.use = this.#uses++
+    if (source === 'cloud' || source === 'cache' || source === 'hub') count[source] += 1
+    if (isRefusal(answered)) count.refused += 1
+  }
+
+  #forgetOne(): void {
+    let oldest: [key: string, count: Used] | undefined
+    for (const each of this.#counts) if (!oldest || each[1].use < oldest[1].use) oldest = each
+    if (oldest) this.#counts.delete(oldest[0])
   }
 
   /** The one answered last first. */
   get counts(): readonly AnswerCount[] {
-    return [...this.#counts.values()].toReversed()
+    return [...this.#counts.values()]
+      .toSorted((one, other) => other.use - one.use)
+      .map(({ use: _use, ...count }) => ({ ...count, last: { ...count.last } }))
   }
 
   /** The last ones that a query names. Throws where it has a parameter that selects nothing. */
@@ -117,11 +122,23 @@ export class AnswerRecord implements Disposable {
   }
 }
 
-/** Rounds to microseconds. */
-const rounded = (line: AnswerLine): AnswerLine => ({
-  ...line,
-  ms: Math.round(line.ms * 1000) / 1000,
-})
+type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
+
+/** Changed with each answer, as a node gives many; `use` numbers the last one. */
+interface Used extends Mutable<Omit<AnswerCount, 'last'>> {
+  readonly last: Mutable<AnswerCount['last']>
+  use: number
+}
+
+const none: Answers = { cloud: 0, cache: 0, hub: 0, refused: 0 }
+
+/** The fields that are logged; rounds to microseconds. */
+function rounded(line: AnswerLine): AnswerLine {
+  const { id, method, path, verb, resource, component, code, source, why } = line
+  const ms = Math.round(line.ms * 1000) / 1000
+  const logged = { id, method, path, verb, resource, component, code, source, ms }
+  return why === undefined ? logged : { ...logged, why }
+}
 
 async function* some<T, Chosen>(
   batches: AsyncIterable<readonly T[]>,

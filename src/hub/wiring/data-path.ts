@@ -123,10 +123,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     upgrade: rights.heedingUpgrades(upgrade),
     recorder,
     store,
-    onOutcome: (origin, outcome, ms) => {
-      metrics.upstreamRequests.add({ upstream: origin, outcome })
-      if (outcome === 'answered') metrics.upstreamDuration.observe({ upstream: origin }, ms / 1000)
-    },
+    onOutcome: outcomesIn(metrics),
   }
   const callersUpstream: UpstreamPathParts = {
     ...ownUpstream,
@@ -157,6 +154,22 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     dispatch: { ...alone, ...callersUpstream },
     authentication,
     cachers,
+  }
+}
+
+/** Counts the outcomes of requests at each upstream, whose series are looked up once. */
+function outcomesIn(metrics: HubMetrics): UpstreamPathParts['onOutcome'] {
+  const series = (upstream: string) => ({
+    answered: metrics.upstreamRequests.of({ upstream, outcome: 'answered' }),
+    failed: metrics.upstreamRequests.of({ upstream, outcome: 'failed' }),
+    duration: metrics.upstreamDuration.of({ upstream }),
+  })
+  const known = new Map<string, ReturnType<typeof series>>()
+  return (origin, outcome, ms) => {
+    const of = known.get(origin) ?? series(origin)
+    known.set(origin, of)
+    of[outcome].amount++
+    if (outcome === 'answered') of.duration.observe(ms / 1000)
   }
 }
 

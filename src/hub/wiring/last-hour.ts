@@ -1,6 +1,6 @@
 import { every, now } from '../../base/clock.ts'
 import { isRead } from '../../api/request/request-info.ts'
-import type { AnswerDetail, AnswerLine } from '../pipeline/trace.ts'
+import type { AnsweredRequest, AnswerLine } from '../pipeline/trace.ts'
 
 /** Numbers of answers. */
 export interface Answers {
@@ -74,6 +74,8 @@ const perDouble = 8
 /** From a sixteenth of a millisecond to four minutes. */
 const [shortestPower, longestPower] = [-4, 18]
 
+type Counted = 'source' | 'verb' | 'code' | 'ms' | 'isShort' | 'at'
+
 /** Answers, link and load by the minute, in a ring of an hour. */
 export class LastHour {
   /** The minute since the epoch that a place of the ring is of. */
@@ -107,9 +109,8 @@ export class LastHour {
     if (isOnline !== undefined) raise(this.#link, place, isOnline ? wasOnline : wasOffline)
   }
 
-  /** `at`: in milliseconds since the epoch. */
-  add(line: AnswerLine, { isShort }: Pick<AnswerDetail, 'isShort'>, at: number): void {
-    const { source, ms } = line
+  add(line: Pick<AnsweredRequest, Counted>): void {
+    const { source, ms, isShort, at } = line
     const place = this.#placeOf(at)
     if (source === 'cloud' || source === 'cache' || source === 'hub')
       increment(this.#answers[source], place)

@@ -1,12 +1,12 @@
 import type { Filtered } from '../../http/exchange/explanation.ts'
-import type { AnswerDetail, AnswerLine } from '../pipeline/trace.ts'
+import type { AnsweredRequest } from '../pipeline/trace.ts'
 
 /** A request that has ended: names, and nothing of its query, headers or bodies. */
 export interface RequestEntry {
   /** When it ended, in RFC 3339. */
   readonly at: string
   readonly component: string
-  readonly caller: AnswerDetail['caller']
+  readonly caller: AnsweredRequest['caller']
   /** The service account that the caller is known as. */
   readonly account?: string
   readonly verb: string
@@ -37,16 +37,9 @@ const longestReason = 200
  * A request as it was answered: few are ever read, so an entry is made for a reader alone. What its
  * texts hold in memory is at most the head of a request, which Node limits.
  */
-export interface AnsweredRequest {
-  readonly line: AnswerLine
-  readonly detail: AnswerDetail
-  /** In milliseconds since the epoch. */
-  readonly at: number
-}
-
-export function entryOf({ line, detail, at }: AnsweredRequest): RequestEntry {
-  const { component, verb, resource, path, code, ms, source } = line
-  const { caller, account, namespace, name, sentBytes, explanation = {} } = detail
+export function entryOf(answered: AnsweredRequest): RequestEntry {
+  const { component, verb, resource, path, code, ms, source, at } = answered
+  const { caller, account, namespace, name, sentBytes, explanation = {} } = answered
   const { reason, ...rest } = explanation
   return {
     at: new Date(at).toISOString(),

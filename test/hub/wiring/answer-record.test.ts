@@ -16,7 +16,7 @@ const line = (code: number, path: string, { ms = 1, component = 'kubelet' } = {}
   ms,
 })
 
-const detail = { caller: 'node', sentBytes: 0, isShort: true } as const
+const detail = { at: 0, caller: 'node', sentBytes: 0, isShort: true } as const
 
 const record = (): AnswerRecord => new AnswerRecord(pino({ level: 'silent' }), long)
 
@@ -113,13 +113,14 @@ const answer = (resource: string, source: string, code = 200, path = '/x') => ({
   code,
   source,
   ms: 1,
+  ...detail,
 })
 
 void t.test('answers are counted by source, and the last one is kept', async (t) => {
   const counts = record()
-  counts.add(answer('pods', 'cloud'), detail)
-  counts.add(answer('pods', 'cache'), detail)
-  counts.add(answer('pods', 'hub', 503), detail)
+  counts.add(answer('pods', 'cloud'))
+  counts.add(answer('pods', 'cache'))
+  counts.add(answer('pods', 'hub', 503))
   t.match(counts.counts, [
     {
       component: 'kubelet',
@@ -137,7 +138,7 @@ void t.test('answers are counted by source, and the last one is kept', async (t)
 void t.test('what clients expect to be answered counts as no refusal', async (t) => {
   const counts = record()
   const answered = (verb: string, code: number): number => {
-    counts.add({ ...answer(`${verb}-${code}`, 'cloud', code), verb }, detail)
+    counts.add({ ...answer(`${verb}-${code}`, 'cloud', code), verb })
     return counts.counts[0]?.refused ?? NaN
   }
   // A kubelet reads its lease before it creates it, and a watch that is too old is listed anew.
@@ -160,11 +161,11 @@ void t.test('what clients expect to be answered counts as no refusal', async (t)
 
 void t.test('the least recently used count is forgotten first', async (t) => {
   const counts = record()
-  counts.add(answer('first', 'cloud'), detail)
-  counts.add(answer('second', 'cloud'), detail)
-  for (let at = 2; at < mostKinds; at++) counts.add(answer(`r${at}`, 'cloud'), detail)
-  counts.add(answer('first', 'cloud'), detail)
-  counts.add(answer('new', 'cloud'), detail)
+  counts.add(answer('first', 'cloud'))
+  counts.add(answer('second', 'cloud'))
+  for (let at = 2; at < mostKinds; at++) counts.add(answer(`r${at}`, 'cloud'))
+  counts.add(answer('first', 'cloud'))
+  counts.add(answer('new', 'cloud'))
   const kept = new Set(counts.counts.map(({ what }) => what))
   t.equal(kept.size, mostKinds)
   t.notOk(kept.has('second'))
@@ -173,6 +174,6 @@ void t.test('the least recently used count is forgotten first', async (t) => {
 
 void t.test('a path that a client makes long is cut', async (t) => {
   const counts = record()
-  counts.add(answer('', 'hub', 404, `/${'x'.repeat(60_000)}`), detail)
+  counts.add(answer('', 'hub', 404, `/${'x'.repeat(60_000)}`))
   t.ok((counts.counts[0]?.what.length ?? Infinity) <= 120)
 })

@@ -2,19 +2,15 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { LastHour, sampleMs } from '../../../src/hub/wiring/last-hour.ts'
 
-const line = (source: string, code = 200, ms = 1) => ({
-  id: '1',
-  method: 'GET',
-  path: '/x',
+const line = (at: number, source: string, code = 200, ms = 1) => ({
   verb: 'list',
-  resource: 'pods',
-  component: 'kubelet',
   code,
   source,
   ms,
+  isShort: true,
+  at,
 })
 
-const short = { isShort: true }
 const minute = 60_000
 const began = Date.parse('2026-11-21T12:00:30Z')
 
@@ -25,10 +21,10 @@ const hourOf = <T>(before: T, ...last: readonly T[]): readonly T[] => [
 
 void t.test('answers are counted by the minute, for an hour', async (t) => {
   const hour = new LastHour()
-  hour.add(line('cloud'), short, began)
-  hour.add(line('cloud'), short, began + minute)
-  hour.add(line('cache'), short, began + minute)
-  hour.add(line('hub', 503), short, began + 3 * minute)
+  hour.add(line(began, 'cloud'))
+  hour.add(line(began + minute, 'cloud'))
+  hour.add(line(began + minute, 'cache'))
+  hour.add(line(began + 3 * minute, 'hub', 503))
   t.match(hour.minutes(began + 3 * minute), {
     cloud: hourOf(0, 1, 1, 0, 0),
     cache: hourOf(0, 0, 1, 0, 0),
@@ -37,22 +33,22 @@ void t.test('answers are counted by the minute, for an hour', async (t) => {
   })
   t.strictSame(hour.minutes(began + 70 * minute).cloud, hourOf(0))
   // The clock was set back.
-  hour.add(line('hub'), short, began - 500 * minute)
+  hour.add(line(began - 500 * minute, 'hub'))
   t.equal(hour.minutes(began - 500 * minute).hub.at(-1), 1)
 })
 
 void t.test('of each minute it knows what 99 % of the short requests took', async (t) => {
   const hour = new LastHour()
   const p99 = (at: number): number => hour.minutes(at).p99Ms.at(-1) ?? 0
-  for (let i = 0; i < 198; i++) hour.add(line('cloud', 200, 2), short, began)
-  hour.add(line('cloud', 200, 900), short, began)
+  for (let i = 0; i < 198; i++) hour.add(line(began, 'cloud', 200, 2))
+  hour.add(line(began, 'cloud', 200, 900))
   t.equal(p99(began), 2)
-  hour.add(line('cloud', 200, 900), short, began)
-  hour.add(line('cloud', 200, 900), short, began)
+  hour.add(line(began, 'cloud', 200, 900))
+  hour.add(line(began, 'cloud', 200, 900))
   t.ok(p99(began) >= 900 && p99(began) < 1_000, 'never less, and about as much')
-  hour.add(line('cloud', 200, 3_600_000), { isShort: false }, began + minute)
+  hour.add({ ...line(began + minute, 'cloud', 200, 3_600_000), isShort: false })
   t.strictSame(hour.minutes(began + minute).p99Ms.slice(-3), [null, p99(began), null])
-  for (const ms of [0, 1e9]) hour.add(line('hub', 200, ms), short, began + 2 * minute)
+  for (const ms of [0, 1e9]) hour.add(line(began + 2 * minute, 'hub', 200, ms))
   t.ok(p99(began + 2 * minute) > 60_000, 'no duration is beyond the ring')
 })
 
