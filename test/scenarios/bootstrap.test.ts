@@ -64,7 +64,8 @@ void t.test(
   },
 )
 
-void t.test('a certificate that expired while the link was down is replaced', async (t) => {
+/** A hub that has its certificate and a list of pods, and stopped when the link was down. */
+async function stoppedOffline(t: Test) {
   const joinable = await startJoinable(t)
   const { cloud } = joinable
   cloud.addPods('a')
@@ -73,6 +74,11 @@ void t.test('a certificate that expired while the link was down is replaced', as
   await hub.as('kubelet').list(podsOfNode)
   await goOffline(cloud, hub)
   await hub.stop()
+  return { joinable, cloud, hub }
+}
+
+void t.test('a certificate that expired while the link was down is replaced', async (t) => {
+  const { joinable, cloud, hub } = await stoppedOffline(t)
   const expired = await joinable.authority.issue({
     commonName: `system:node:${nodeName}`,
     organizations: ['system:nodes'],
@@ -94,14 +100,7 @@ void t.test('a certificate that expired while the link was down is replaced', as
 })
 
 void t.test('a node that starts in 1970 without a link does not lock itself out', async (t) => {
-  const joinable = await startJoinable(t)
-  const { cloud } = joinable
-  cloud.addPods('a')
-  const hub = await start(t, joinable)
-  await hub.logged('an API server is now healthy')
-  await hub.as('kubelet').list(podsOfNode)
-  await goOffline(cloud, hub)
-  await hub.stop()
+  const { joinable, cloud, hub } = await stoppedOffline(t)
   const pair = join(hub.config.rootDir, 'pki', 'nodehub-client-current.pem')
   const [before, requested] = [readFileSync(pair, 'utf8'), joinable.requesters.length]
   const present = Date.now.bind(Date)
