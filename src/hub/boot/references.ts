@@ -81,12 +81,12 @@ export function startsAtBoot(pod: Cursor): boolean {
   return !hasEnded && pod.value(['metadata', 'deletionTimestamp']) === undefined
 }
 
-const specPath: Path = ['spec']
-const claimsPath: Path = ['status', 'resourceClaimStatuses']
-const extendedClaimPath: Path = ['status', 'extendedResourceClaimStatus']
-
 /** All that the references of one pod depend on. */
-export const referenceSources: readonly Path[] = [specPath, claimsPath, extendedClaimPath]
+export const referenceSources: readonly Path[] = [
+  ['spec'],
+  ['status', 'resourceClaimStatuses'],
+  ['status', 'extendedResourceClaimStatus'],
+]
 
 /**
  * All objects that a pod refers to by name, each once, without the claims' volumes and their
@@ -94,36 +94,59 @@ export const referenceSources: readonly Path[] = [specPath, claimsPath, extended
  * variable. Throws a `MalformedBody`.
  */
 export function referencesOf(pod: Cursor): PodReferences {
-  const spec = decoded(pod, specPath)
-  const found = new ReferenceCollector(pod, textAt(spec, 'serviceAccountName'))
-  for (const list of containerLists) {
-    for (const container of listAt(spec, list)) found.environment(container)
+  const { namespace, name: podName } = pod
+  const [spec, made, extended] = referenceSources.map((path) => decoded(pod, path))
+  const volumes = listAt(spec, 'volumes')
+  const sources = volumes.flatMap((each) => listAt(each, 'projected', 'sources'))
+  const reference = ({ gvr, by, need = 'required' }: How, name: string): ObjectReference => {
+    const isOfCluster = gvr === resources.runtimeClasses
+    return { gvr, namespace: isOfCluster ? '' : namespace, name, by, need }
   }
-  for (const volume of listAt(spec, 'volumes')) found.volume(volume)
-  for (const secret of listAt(spec, 'imagePullSecrets')) {
-    // A kubelet goes on without it if it has the image. Since 1.35 it verifies that the pod may
-    // still use the image.
-    found.watched(resources.secrets, textAt(secret, 'name'), 'optional')
-  }
-  const made = decoded(pod, claimsPath)
-  for (const claim of listAt(spec, 'resourceClaims')) found.resourceClaim(claim, made)
-  // Made by the scheduler for devices that the containers request as extended resources.
-  const extended = stringAt(pod, [...extendedClaimPath, 'resourceClaimName'])
-  found.named(resources.resourceClaims, extended, 'required')
-  const runtimeClass = textAt(spec, 'runtimeClassName')
-  if (runtimeClass !== '') {
-    found.add({
-      gvr: resources.runtimeClasses,
-      namespace: '',
-      name: runtimeClass,
-      by: 'listed',
-      need: 'required',
+  const named = fields.flatMap(([path, how]) => {
+    const steps = path.split('.')
+    return holdersOf(spec, steps).map((of) =>
+      reference(
+        isOptional(of) ? { ...how, need: 'optional' } : how,
+        textAt(of, steps.at(-1) ?? ''),
+      ),
+    )
+  })
+  const claims = [
+    ...volumes
+      .filter((each) => valueAt(each, 'ephemeral', 'volumeClaimTemplate') !== undefined)
+      .map((each) => reference(claim, `${podName}-${textAt(each, 'name')}`)),
+    // Made from templates, or by the scheduler for what containers request as extended resources.
+    ...[...listAt(made), extended].map((each) =>
+      reference(deviceClaim, textAt(each, 'resourceClaimName')),
+    ),
+  ]
+  const bundles = sources
+    .flatMap((each) => valueAt(each, 'clusterTrustBundle') ?? [])
+    .map((each) => {
+      const name = textAt(each, 'name')
+      // Of a signer there may be none.
+      const need = name === '' || isOptional(each) ? 'optional' : 'required'
+      return { gvr: resources.trustBundles, namespace: '', name, by: 'listed', need } as const
     })
+  const serviceAccount = textAt(spec, 'serviceAccountName') || 'default'
+  const texts = (of: readonly Json[], ...path: readonly string[]): string[] => [
+    ...new Set(of.map((each) => textAt(each, ...path)).filter((text) => text !== '')),
+  ]
+  return {
+    serviceAccount,
+    objects: stricter([...[...named, ...claims].filter(({ name }) => name !== ''), ...bundles]),
+    tokens: [
+      ...new Map(
+        sources
+          .flatMap((each) => valueAt(each, 'serviceAccountToken') ?? [])
+          .map((token) => tokenReference(namespace, serviceAccount, token))
+          .map((token) => [JSON.stringify(token), token]),
+      ).values(),
+    ],
+    inlineDrivers: texts(volumes, 'csi', 'driver'),
+    signers: texts(sources, 'podCertificate', 'signerName'),
   }
-  return found.all()
 }
-
-const containerLists = ['initContainers', 'containers', 'ephemeralContainers'] as const
 
 /** A value larger than an API server stores counts as malformed. */
 function decoded(pod: Cursor, path: Path): Json | undefined {
@@ -135,143 +158,73 @@ function decoded(pod: Cursor, path: Path): Json | undefined {
   }
 }
 
-/**
- * The secret of a volume that a kubelet mounts itself, in the pod's namespace (k/k pkg/volume/util,
- * GetSecretForPod).
- */
-const secretsOfMounts: readonly (readonly string[])[] = [
-  ...['flexVolume', 'cephfs', 'rbd', 'iscsi', 'cinder', 'scaleIO', 'storageos'].map(
-    (source) => [source, 'secretRef', 'name'] as const,
+type How = Pick<ObjectReference, 'gvr' | 'by'> & { readonly need?: Need }
+
+const secret: How = { gvr: resources.secrets, by: 'list' }
+const mountSecret: How = { gvr: resources.secrets, by: 'get' }
+const configMap: How = { gvr: resources.configMaps, by: 'list' }
+const claim: How = { gvr: resources.volumeClaims, by: 'get' }
+const deviceClaim: How = { gvr: resources.resourceClaims, by: 'get' }
+
+/** Where a pod's spec has the names of objects, in lists in each element. */
+const fields: readonly (readonly [path: string, how: How])[] = [
+  // A kubelet reads no account for a pod that names none.
+  ['serviceAccountName', { gvr: resources.serviceAccounts, by: 'get', need: 'if-requested' }],
+  ['runtimeClassName', { gvr: resources.runtimeClasses, by: 'listed' }],
+  ...['initContainers', 'containers', 'ephemeralContainers'].flatMap(
+    (list) =>
+      [
+        [`${list}.envFrom.secretRef.name`, secret],
+        [`${list}.envFrom.configMapRef.name`, configMap],
+        [`${list}.env.valueFrom.secretKeyRef.name`, secret],
+        [`${list}.env.valueFrom.configMapKeyRef.name`, configMap],
+      ] as const,
   ),
-  ['csi', 'nodePublishSecretRef', 'name'],
-  ['azureFile', 'secretName'],
+  ['volumes.secret.secretName', secret],
+  ['volumes.configMap.name', configMap],
+  ['volumes.projected.sources.secret.name', secret],
+  ['volumes.projected.sources.configMap.name', configMap],
+  ['volumes.persistentVolumeClaim.claimName', claim],
+  // Of volumes that a kubelet mounts itself (k/k pkg/volume/util, GetSecretForPod).
+  ...['flexVolume', 'cephfs', 'rbd', 'iscsi', 'cinder', 'scaleIO', 'storageos'].map(
+    (source) => [`volumes.${source}.secretRef.name`, mountSecret] as const,
+  ),
+  ['volumes.csi.nodePublishSecretRef.name', mountSecret],
+  ['volumes.azureFile.secretName', mountSecret],
+  // A kubelet goes on without it if it has the image. Since 1.35 it verifies that the pod may still
+  // use the image.
+  ['imagePullSecrets.name', { ...secret, need: 'optional' }],
+  ['resourceClaims.resourceClaimName', deviceClaim],
 ]
 
-class ReferenceCollector {
-  readonly #namespace: string
-  readonly #pod: string
-  readonly #serviceAccount: string
-  readonly #objects = new Map<string, ObjectReference>()
-  readonly #tokens = new Map<string, TokenReference>()
-  readonly #drivers = new Set<string>()
-  readonly #signers = new Set<string>()
+/** What in `spec` has the member at the end of a path. */
+const holdersOf = (spec: Json | undefined, path: readonly string[]): readonly Json[] =>
+  path.slice(0, -1).reduce<Json[]>(
+    // A list is flattened to its elements.
+    (found, step) => found.flatMap((each) => (valueAt(each, step) as Json | Json[]) ?? []),
+    spec === undefined ? [] : [spec],
+  )
 
-  /** A kubelet reads no account for a pod that names none: an empty `account`. */
-  constructor({ namespace, name }: Cursor, account: string) {
-    this.#namespace = namespace
-    this.#pod = name
-    this.#serviceAccount = account || 'default'
-    this.named(resources.serviceAccounts, account, 'if-requested')
-  }
+const isOptional = (of: Json): boolean => valueAt(of, 'optional') === true
 
-  all(): PodReferences {
-    return {
-      serviceAccount: this.#serviceAccount,
-      objects: [...this.#objects.values()],
-      tokens: [...this.#tokens.values()],
-      inlineDrivers: [...this.#drivers],
-      signers: [...this.#signers],
-    }
-  }
-
-  /** Of two references to one object the stricter one counts. */
-  add(reference: ObjectReference): void {
-    const { gvr, namespace, name, need } = reference
-    const key = `${gvr.resource}/${namespace}/${name}`
-    if (need === 'required' || !this.#objects.has(key)) this.#objects.set(key, reference)
-  }
-
-  /** Most variables and volumes name no object: an empty `name`. */
-  watched(gvr: GVR, name: string, need: Need): void {
-    if (name === '') return
-    this.add({ gvr, namespace: this.#namespace, name, by: 'list', need })
-  }
-
-  named(gvr: GVR, name: string, need: Need): void {
-    if (name === '') return
-    this.add({ gvr, namespace: this.#namespace, name, by: 'get', need })
-  }
-
-  environment(container: Json): void {
-    for (const from of listAt(container, 'envFrom')) {
-      this.#source(from, 'secretRef', 'configMapRef')
-    }
-    for (const variable of listAt(container, 'env')) {
-      this.#source(valueAt(variable, 'valueFrom'), 'secretKeyRef', 'configMapKeyRef')
-    }
-  }
-
-  /** A secret and a config map, in the fields of `of` with these names. */
-  #source(of: Json | undefined, secret: string, configMap: string, nameOfSecret = 'name'): void {
-    if (of === undefined) return
-    this.watched(resources.secrets, textAt(of, secret, nameOfSecret), needAt(of, secret))
-    this.watched(resources.configMaps, textAt(of, configMap, 'name'), needAt(of, configMap))
-  }
-
-  volume(volume: Json): void {
-    this.#source(volume, 'secret', 'configMap', 'secretName')
-    for (const source of listAt(volume, 'projected', 'sources')) this.#projected(source)
-    this.#claim(textAt(volume, 'persistentVolumeClaim', 'claimName'))
-    const template = ['ephemeral', 'volumeClaimTemplate', 'spec', 'accessModes']
-    if (listAt(volume, ...template).length > 0) {
-      this.#claim(`${this.#pod}-${textAt(volume, 'name')}`)
-    }
-    const driver = textAt(volume, 'csi', 'driver')
-    if (driver !== '') this.#drivers.add(driver)
-    for (const path of secretsOfMounts) {
-      this.named(resources.secrets, textAt(volume, ...path), 'required')
-    }
-  }
-
-  #projected(source: Json): void {
-    this.#source(source, 'secret', 'configMap')
-    const signer = textAt(source, 'podCertificate', 'signerName')
-    if (signer !== '') this.#signers.add(signer)
-    this.#trustBundle(valueAt(source, 'clusterTrustBundle'))
-    const token = valueAt(source, 'serviceAccountToken')
-    if (textAt(token, 'path') === '') return
-    const audience = textAt(token, 'audience')
-    const seconds = valueAt(token, 'expirationSeconds')
-    const reference = {
-      namespace: this.#namespace,
-      serviceAccount: this.#serviceAccount,
-      audiences: audience === '' ? [] : [audience],
-      expirationSeconds: typeof seconds === 'number' ? seconds : undefined,
-    }
-    this.#tokens.set(JSON.stringify([audience, seconds]), reference)
-  }
-
-  /** One by its name, or all of a signer, of which there may be none. */
-  #trustBundle(source: Json | undefined): void {
-    if (textAt(source, 'path') === '') return
-    const name = textAt(source, 'name')
-    this.add({
-      gvr: resources.trustBundles,
-      namespace: '',
-      name,
-      by: 'listed',
-      need: name === '' ? 'optional' : needAt(source),
-    })
-  }
-
-  #claim(name: string): void {
-    this.named(resources.volumeClaims, name, 'required')
-  }
-
-  /**
-   * A claim of devices, by its name, or by that of the claim made from a template, which the pod's
-   * status has in `made`.
-   */
-  resourceClaim(claim: Json, made: Json | undefined): void {
-    const own = textAt(claim, 'name')
-    const status = listAt(made).find((each) => textAt(each, 'name') === own)
-    const name = textAt(claim, 'resourceClaimName') || textAt(status, 'resourceClaimName')
-    this.named(resources.resourceClaims, name, 'required')
-  }
+/** Of two references to one object the stricter one counts. */
+function stricter(all: readonly ObjectReference[]): readonly ObjectReference[] {
+  const found = new Map<string, ObjectReference>()
+  for (const each of all)
+    if (each.need === 'required' || !found.has(keyOf(each))) found.set(keyOf(each), each)
+  return [...found.values()]
 }
 
-const needAt = (source: Json | undefined, ...path: readonly string[]): Need =>
-  valueAt(source, ...path, 'optional') === true ? 'optional' : 'required'
+function tokenReference(namespace: string, serviceAccount: string, token: Json): TokenReference {
+  const audience = textAt(token, 'audience')
+  const seconds = valueAt(token, 'expirationSeconds')
+  return {
+    namespace,
+    serviceAccount,
+    audiences: audience === '' ? [] : [audience],
+    expirationSeconds: typeof seconds === 'number' ? seconds : undefined,
+  }
+}
 
 /** '' where there is none. */
 export function stringAt(cursor: Cursor, path: Path): string {
