@@ -1,13 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { now } from '../../base/clock.ts'
 import { asBuffer } from '../../base/bytes.ts'
+import { lruCache } from '../../base/lru-cache.ts'
 import { canonicalSpec, tokenOf, type Review } from '../../api/codec/review.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import { parseJson, isObject, type JsonObject } from '../../api/kube/json.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
-import { unprovenIdentity } from '../../api/request/identity.ts'
+import { unprovenIdentity, type Identity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectKey, ObjectStore } from '../store/store.ts'
 
@@ -45,6 +46,8 @@ export const reviewResource: GVR = {
 export class RecordedReviews {
   readonly #store: ObjectStore
   readonly #hashKey: Uint8Array
+  /** So many answers of a caller are stored at most. */
+  readonly #atMost = lruCache<Identity, number>(1_000)
 
   constructor(store: ObjectStore, hashKey: Uint8Array) {
     this.#store = store
@@ -108,12 +111,19 @@ export class RecordedReviews {
     return isObject(status) ? { status, confirmedAt: stored.confirmedAt } : undefined
   }
 
-  /** A failed removal is repeated with the next new answer. */
+  /** Lists what is stored of the caller only where there may be too many. */
   #makeRoom({ partition, gvr }: Pick<ObjectKey, 'partition' | 'gvr'>): void {
-    const names = this.#store.partitions(gvr, partition.identity).flatMap((each) => each.names)
-    if (names.length < mostRecordedReviews) return
+    const { identity } = partition
+    const most = this.#atMost.get(identity) ?? mostRecordedReviews
+    if (most < mostRecordedReviews) {
+      this.#atMost.set(identity, most + 1)
+      return
+    }
+    const names = this.#store.partitions(gvr, identity).flatMap((each) => each.names)
     const oldest = names.toSorted((a, b) => a.confirmedAt - b.confirmedAt)
-    for (const { namespace, name } of oldest.slice(0, mostRecordedReviews / 4))
+    const gone = names.length < mostRecordedReviews ? [] : oldest.slice(0, mostRecordedReviews / 4)
+    this.#atMost.set(identity, names.length - gone.length + 1)
+    for (const { namespace, name } of gone)
       void this.#store.forget({ partition, gvr, namespace, name }).catch(() => undefined)
   }
 }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { mock } from 'node:test'
 import { join } from 'node:path'
 import { storedKey } from '../../../src/base/stored-key.ts'
 import type { Review } from '../../../src/api/codec/review.ts'
@@ -9,6 +10,7 @@ import {
   mostRecordedReviews,
   RecordedReviews,
 } from '../../../src/hub/answers/recorded-reviews.ts'
+import { LogStore } from '../../../src/hub/store/log/log-store.ts'
 import { openStore } from '../../../src/hub/store/log/open.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
@@ -107,6 +109,14 @@ void t.test('of many answers of one caller the oldest make room', async (t) => {
   t.equal(caller.last(review('one more')), true)
   t.ok(known() >= mostRecordedReviews / 2, `${known()} are left`)
   t.equal(other.last(review('user 0')), true, 'not those of others')
+})
+
+void t.test('new answers do not list the ones before', async (t) => {
+  const listed = mock.method(LogStore.prototype, 'partitions')
+  t.teardown(() => listed.mock.restore())
+  const caller = callerOf(await recorded(t))
+  for (const user of ['a', 'b', 'c', 'd']) await caller.put(review(user))
+  t.equal(listed.mock.callCount(), 1)
 })
 
 void t.test('a long status is not recorded', async (t) => {
