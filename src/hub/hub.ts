@@ -29,7 +29,8 @@ import {
 } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
 import { inOwnFolder } from './wiring/own-folder.ts'
-import { openCache } from './wiring/parts/cache.ts'
+import { checkFormer } from './wiring/former-store.ts'
+import { storeOf } from './wiring/store.ts'
 import { openCloud } from './wiring/parts/cloud.ts'
 import { openFilters, openInputs } from './wiring/parts/filters.ts'
 import { openIdentity } from './wiring/parts/identity.ts'
@@ -112,16 +113,17 @@ export async function startHub(
   const cloud = parts.use(await openCloud(config, live, { metrics, log }))
   cloud.onlineChanged.listen(onOnline)
   const { keys } = identity
-  const cache = parts.use(await openCache(config, live, { ...cloud, keys, health, metrics, log }))
-  const filtering = openFilters(config, modules, { ...cache, metrics, log })
-  const { store } = cache
+  const setFormerAside = await checkFormer(config.cachePath, { ...cloud, log })
+  const store = parts.use(await storeOf(config, live, { keys, health, metrics, log }))
+  setFormerAside()
+  const filtering = openFilters(config, modules, { store, metrics, log })
   const { filters } = filtering
   gaugesOnRead(metrics, { ...cloud, config, store, health })
 
   const recorded = new RecordedComponents(live)
   const path = cloudPath({
     ...cloud,
-    ...cache,
+    store,
     ...identity,
     config,
     live,
@@ -144,7 +146,7 @@ export async function startHub(
   ]
   const boot = parts.use(
     new Boot({
-      ...cache,
+      store,
       nodeName: config.nodeName,
       live,
       refused: () => refused.all.filter(({ component }) => recorded.has(component)),
@@ -158,7 +160,6 @@ export async function startHub(
       log,
     }),
   )
-  parts.use(cache.committed.listen(() => boot.schedule()))
 
   metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
   showConfigRead(metrics, true)
@@ -185,7 +186,7 @@ export async function startHub(
   const ops = await openOperatorsPort({
     config,
     cloud,
-    cache,
+    store,
     filters: filtering,
     inputs,
     identity,

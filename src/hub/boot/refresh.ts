@@ -27,7 +27,7 @@ export interface RefreshParts {
   readonly cache: () => KubeletCache
   /** Documents to read although the kubelet does not. Called for each scan. */
   readonly documents: (cache: KubeletCache) => readonly RefreshRequest[]
-  /** Differs after every change of the pods. Called often. */
+  /** Differs after every change of the pods. */
   readonly podsVersion: () => string
   /**
    * Sends the request as the node and records the answer as one to the kubelet. Does not reject.
@@ -48,8 +48,8 @@ export interface RefreshParts {
 /** A collection confirmed within this time is being watched: bookmarks come about once a minute. */
 const watchedMs = 150_000
 
-/** Pods rarely come alone: several changes share one pass. */
-const settleMs = 500
+/** How often the refresher looks for new pods, and for what is due. */
+const passMs = 500
 
 const maxConcurrent = 2
 const firstRetryMs = 10_000
@@ -88,7 +88,6 @@ export class Refresher implements Disposable {
   readonly #parts: RefreshParts
   readonly #states = new Map<string, RefreshState>()
   #timer: Disposable | undefined
-  #timerAt = Infinity
   #running = false
   #closed = false
   /** The version of the pods, and the number of the changes of references, of the last pass. */
@@ -109,15 +108,6 @@ export class Refresher implements Disposable {
   }
 
   /**
-   * Something was committed to the store: perhaps a pod has come. Cheap, and may be called for
-   * every commit.
-   */
-  storeChanged(): void {
-    if (this.#closed || this.#running || this.#timerAt <= elapsed() + settleMs) return
-    if (this.#parts.podsVersion() !== this.#seen) this.#schedule(jitter(settleMs / 2, settleMs))
-  }
-
-  /**
    * An API server is healthy again. Refreshes that have become due offline are spread over a while,
    * as all other nodes refresh at the same time.
    */
@@ -128,7 +118,7 @@ export class Refresher implements Disposable {
       if (state.dueAt < present) this.#states.set(key, { ...state, dueAt })
     }
     this.#soonest = 0
-    this.#schedule(jitter(0, settleMs))
+    this.#schedule(jitter(0, passMs))
   }
 
   [Symbol.dispose](): void {
@@ -139,34 +129,38 @@ export class Refresher implements Disposable {
   #schedule(ms: number): void {
     if (this.#closed) return
     this.#timer?.[Symbol.dispose]()
-    this.#timerAt = elapsed() + ms
-    this.#timer = after(ms, () => {
-      this.#timerAt = Infinity
-      void this.#pass()
-    })
+    this.#timer = after(ms, () => void this.#pass())
   }
 
+  /** Going online later schedules another pass. */
   async #pass(): Promise<void> {
     if (this.#running || !this.#mayRequest()) return
     this.#running = true
     let isFollowed = false
     try {
-      this.#seen = this.#parts.podsVersion()
-      const due = await this.#due()
-      const objects = due.filter(({ reference }) => reference !== undefined)
-      const turns = objects.values()
-      await Promise.all(Array.from({ length: maxConcurrent }, () => this.#refreshInTurn(turns)))
-      isFollowed = objects.length > 0
-      if (!isFollowed) await this.#refreshDocuments(due)
+      if (this.#parts.podsVersion() !== this.#seen || elapsed() >= this.#soonest)
+        isFollowed = await this.#refreshDue()
     } catch (cause) {
       this.#parts.onFailure(cause)
     } finally {
       this.#running = false
     }
-    // What came may lead to more; and a pod may have come during the pass.
-    if (isFollowed) this.#soonest = 0
-    const isSeen = this.#parts.podsVersion() === this.#seen
-    this.#schedule(isFollowed ? 0 : isSeen ? this.#untilNext() : settleMs)
+    this.#schedule(isFollowed ? 0 : passMs * jitter(0.9, 1.1))
+  }
+
+  /** Resolves to whether objects were refreshed, which may lead to more. */
+  async #refreshDue(): Promise<boolean> {
+    this.#seen = this.#parts.podsVersion()
+    const due = await this.#due()
+    const objects = due.filter(({ reference }) => reference !== undefined)
+    if (objects.length === 0) {
+      await this.#refreshDocuments(due)
+      return false
+    }
+    const turns = objects.values()
+    await Promise.all(Array.from({ length: maxConcurrent }, () => this.#refreshInTurn(turns)))
+    this.#soonest = 0
+    return true
   }
 
   /** One at a time, and only while nothing is due that a pod needs: the link may be thin. */
@@ -178,7 +172,6 @@ export class Refresher implements Disposable {
     }
   }
 
-  /** Going online later schedules another pass. */
   #mayRequest(): boolean {
     return !this.#closed && this.#parts.online() && this.#parts.everyMs() > 0
   }
@@ -264,10 +257,6 @@ export class Refresher implements Disposable {
     const age = now() - target.confirmedAt
     const freshMs = Math.max(target.intervalFactor * everyMs * 0.8, target.watchedMs)
     return Math.max(dueAt, age < 0 ? 0 : elapsed() + freshMs - age)
-  }
-
-  #untilNext(): number {
-    return Math.max(this.#soonest - elapsed(), settleMs) * jitter(0.9, 1.1)
   }
 }
 

@@ -146,11 +146,6 @@ export class Boot implements Disposable {
     return `[ ]boot ${what} would not come back without a link: see nodehub inspect boot`
   }
 
-  /** To be called after a commit. */
-  schedule(): void {
-    this.#refresher.storeChanged()
-  }
-
   [Symbol.dispose](): void {
     this.#closing.abort()
     this.#judging[Symbol.dispose]()

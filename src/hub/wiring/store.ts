@@ -1,6 +1,4 @@
 import type { Logger } from 'pino'
-import type { Broadcast } from '../../base/broadcast.ts'
-import { after } from '../../base/clock.ts'
 import { makeFolder } from '../../base/folder.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import { isAlikeForAll } from '../../api/kube/built-in-groups.ts'
@@ -17,26 +15,17 @@ interface StoreDependencies {
   readonly metrics: HubMetrics
   readonly health: Health
   readonly log: Logger
-  /** Announced soon after a commit: once for all in `announceMs`. */
-  readonly committed: Broadcast
 }
-
-const announceMs = 100
 
 /** Opens the store; its failures and evictions go to log, metrics and readiness. */
 export const storeOf = async (
   { cachePath, cacheMaxBytes }: StartConfig,
   live: () => LiveConfig,
-  { keys, metrics, health, log, committed }: StoreDependencies,
+  { keys, metrics, health, log }: StoreDependencies,
 ): Promise<LogStore> => {
   const wrote = (): void => {
     if (health.storeFailure !== undefined) log.info('the store takes writes again')
     health.storeWrote()
-  }
-  let due: Disposable | undefined
-  const announce = (): void => {
-    due = undefined
-    committed.announce()
   }
   // The store makes it, too, and knows no flags.
   inOwnFolder('--disk-cache-path', cachePath, () => makeFolder(cachePath, 0o700))
@@ -65,10 +54,6 @@ export const storeOf = async (
     },
     isShared: (gvr) => isAlikeForAll(gvr) || includes(live().poolScopeResources, gvr),
     onRecovered: wrote,
-    onCommitted: () => {
-      // At once: a sync that fails comes soon after what was written for it.
-      wrote()
-      due ??= after(announceMs, announce)
-    },
+    onCommitted: wrote,
   })
 }

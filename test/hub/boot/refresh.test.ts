@@ -123,7 +123,6 @@ void t.test('a change of a status has nothing looked up', async (t) => {
     const metadata = { ...(changed['metadata'] as JsonObject), resourceVersion: String(++version) }
     known.list(podsOf(nodeName), 'Pod', [{ ...changed, metadata }])
     world.podsVersion = String(version)
-    world.refresher.storeChanged()
   }
   // Nothing is due meanwhile.
   world.everyMs = 100_000 * minute

@@ -13,10 +13,11 @@ import { HostNetwork } from '../host-network.ts'
 import { ReachableAddress } from '../hub-address.ts'
 import type { RecordedComponents } from '../recorded-components.ts'
 import { requestedServingOf, servingLine } from '../serving-certificate.ts'
-import type { CacheParts } from './cache.ts'
+import type { LogStore } from '../../store/log/log-store.ts'
 import type { CloudParts } from './cloud.ts'
 
-interface Dependencies extends Pick<CacheParts, 'store'> {
+interface Dependencies {
+  readonly store: LogStore
   readonly metrics: HubMetrics
   readonly log: Logger
 }
@@ -49,7 +50,7 @@ export function openFilters(
 }
 
 interface InputDependencies extends Omit<CloudParts, 'reconfigure' | keyof AsyncDisposable> {
-  readonly store: CacheParts['store']
+  readonly store: LogStore
   readonly live: () => LiveConfig
   /** For the hub's own requests. */
   readonly dispatch: Handler<Exchange>

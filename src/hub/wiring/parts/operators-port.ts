@@ -17,12 +17,12 @@ import type { NodeWrites } from '../../answers/node-writes.ts'
 import type { AnswerRecord } from '../answer-record.ts'
 import type { Boot } from '../boot.ts'
 import { listenAddresses } from '../listen-addresses.ts'
+import type { LogStore } from '../../store/log/log-store.ts'
 import { logFailure } from '../log-failure.ts'
 import { ownHosts } from '../names.ts'
 import { contentReports } from '../status/content-reports.ts'
 import { pageFiles } from '../status/page-files.ts'
 import { statusReport } from '../status/status.ts'
-import type { CacheParts } from './cache.ts'
 import type { CloudParts } from './cloud.ts'
 import type { FilterParts, InputParts } from './filters.ts'
 import type { IdentityParts } from './identity.ts'
@@ -30,7 +30,7 @@ import type { IdentityParts } from './identity.ts'
 interface Dependencies {
   readonly config: StartConfig
   readonly cloud: CloudParts
-  readonly cache: CacheParts
+  readonly store: LogStore
   readonly filters: FilterParts
   readonly inputs: InputParts
   readonly identity: IdentityParts
@@ -49,8 +49,7 @@ interface Dependencies {
 
 /** Listens for probes, scrapers and `nodehub inspect`, and serves the status page. */
 export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
-  const { config, boot, answers, open, checks, verboseLines, settings, metrics, log } = parts
-  const { store } = parts.cache
+  const { config, store, boot, answers, open, checks, verboseLines, settings, metrics, log } = parts
   const { cloud, connections, serving, obtained } = parts.cloud
   const { filters, hostNetwork } = parts.filters
   const { configMap, requested } = parts.inputs
