@@ -69,8 +69,8 @@ function namesIn(record: LogRecord): (string | undefined)[] {
   if (record.kind === 'put') return [record.object[1]]
   if (record.kind !== 'scope') return []
   const names: string[] = []
-  for (const [mark] of record.records) names[mark[4]] = mark[1]
-  for (const { members } of record.collections) for (const mark of members) names[mark[4]] = mark[1]
+  for (const { members } of [...record.records, ...record.collections])
+    for (const mark of members) names[mark[4]] = mark[1]
   return names
 }
 

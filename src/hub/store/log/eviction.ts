@@ -4,7 +4,6 @@ import { documentResource } from '../document.ts'
 import { tokenResource } from '../token-name.ts'
 import type { Part } from './address.ts'
 import type { EvictRecord } from './record.ts'
-import { recordWeight } from './scope.ts'
 import type { State } from './state.ts'
 
 /**
@@ -118,21 +117,14 @@ function oldestOf(
 }
 
 function* candidatesIn(state: State): Iterable<Candidate> {
-  for (const { key, collections, records } of state.scopes.values()) {
-    const readersOf = (holders: ReadonlySet<string>): ReadonlySet<string> =>
-      key[0] === everyone ? holders : new Set([key[0]])
-    for (const [text, each] of collections) {
-      const { address, seenAt: at, weight: bytes, members, holders } = each
-      const [, name] = /^metadata\.name=([^,]*)$/.exec(address.fieldSelector) ?? []
-      const readers = readersOf(holders)
-      yield { part: [key, text], readers, at, bytes, objects: members.size, name }
+  for (const scope of state.scopes.values())
+    for (const [text, part] of scope.parts()) {
+      const { address, seenAt: at, weight: bytes, members, holders } = part
+      const [, name] = /^metadata\.name=(.*)$/s.exec(address.fieldSelector) ?? []
+      const [owner] = scope.key
+      const readers = owner === everyone ? holders : new Set([owner])
+      yield { part: [scope.key, text], readers, at, bytes, objects: members.size, name }
     }
-    for (const [text, record] of records) {
-      const readers = readersOf(record.holders)
-      const [at, bytes] = [record.confirmedAt, recordWeight(record)]
-      yield { part: [key, text], readers, at, bytes, objects: 1, name: record.held.name }
-    }
-  }
 }
 
 /**

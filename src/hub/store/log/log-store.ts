@@ -30,16 +30,15 @@ import {
   type CollectionAddress,
   type ScopeKey,
 } from './address.ts'
-import { inBatches, type Bodies } from './bodies.ts'
-import type { ReportFault } from './faults.ts'
+import { inBatches } from './bodies.ts'
 import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from './held.ts'
-import type { DiskWork, LogWriter } from './log-writer.ts'
+import type { DiskWork } from './log-writer.ts'
 import { knownObject } from './object-states.ts'
+import type { StoreParts } from './parts.ts'
 import { StagedReplacement } from './replacement.ts'
 import type { Collection, Scope } from './scope.ts'
-import type { State } from './state.ts'
-import { mostStagedOf, type Upkeep } from './upkeep.ts'
-import type { Composed, WritePath, Written } from './write-path.ts'
+import { mostStagedOf } from './upkeep.ts'
+import type { Composed, Written } from './write-path.ts'
 
 /** A stored collection, measured. */
 export interface MeasuredCollection {
@@ -61,27 +60,9 @@ export interface StoreOverview {
   readonly omitted: number
 }
 
-export interface LogStoreParts {
-  readonly state: State
-  readonly log: LogWriter
-  readonly path: WritePath
-  readonly bodies: Bodies
-  readonly lists: Set<StagedReplacement>
-  readonly maxBytes: number
-  readonly upkeep: Upkeep
-  readonly report: ReportFault
-  /** Whether one copy of the resource is kept for all callers. */
-  readonly isShared: (gvr: GVR) => boolean
-  readonly isInPlace: () => boolean
-  /** Called when no more writes are taken. */
-  readonly closing: () => void
-  /** Called when all is closed. */
-  readonly release: () => void
-}
-
 /** Reads the state in memory, and bodies from the log; writes records to the log. */
 export class LogStore implements ObjectStore {
-  readonly #parts: LogStoreParts
+  readonly #parts: StoreParts
   /**
    * Removals in progress: until they are written, the state does not show whether a put has to
    * write.
@@ -90,7 +71,7 @@ export class LogStore implements ObjectStore {
   #isOver = false
   #closed: Promise<void> | undefined
 
-  constructor(parts: LogStoreParts) {
+  constructor(parts: StoreParts) {
     this.#parts = parts
   }
 
@@ -102,7 +83,7 @@ export class LogStore implements ObjectStore {
 
   /** False: the files were removed or replaced, and later writes end with the process. */
   isInPlace(): boolean {
-    return this.#parts.isInPlace()
+    return this.#parts.folder.isInPlace()
   }
 
   /** The writes of this process. */
@@ -133,9 +114,7 @@ export class LogStore implements ObjectStore {
   readers(key: ObjectKey): readonly string[] {
     const scope = this.#scopeOf(key)
     if (!scope) return []
-    const readers = [...scope.collections.values(), ...scope.records.values()].flatMap((each) =>
-      readersOf(scope.key, each.holders),
-    )
+    const readers = [...scope.parts()].flatMap(([, each]) => readersOf(scope.key, each.holders))
     return [...new Set(readers)].filter((identity) => {
       const partition = { ...key.partition, identity }
       return this.get({ ...key, partition }) !== undefined
@@ -145,7 +124,7 @@ export class LogStore implements ObjectStore {
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
     const scope = this.#scopeOf(key)
     if (!scope) return undefined
-    const found = knownObject(scope, key, holderIn(scope.key, key)).current
+    const found = knownObject(scope, key, holderIn(scope.key, key))
     if (typeof found !== 'object') return found
     const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
     if (!object) return undefined
@@ -180,10 +159,9 @@ export class LogStore implements ObjectStore {
 
   newestVersion(counts: (group: string, resource: string) => boolean): ResourceVersion | undefined {
     const versions: string[] = []
-    for (const { key, records, collections } of this.#parts.state.scopes.values()) {
-      if (!counts(key[2], key[4])) continue
-      for (const { held } of records.values()) versions.push(held.version)
-      for (const { version } of collections.values()) versions.push(version)
+    for (const scope of this.#parts.state.scopes.values()) {
+      if (!counts(scope.key[2], scope.key[4])) continue
+      for (const [, { version }] of scope.parts()) versions.push(version)
     }
     return newestVersion(versions)
   }
@@ -213,8 +191,7 @@ export class LogStore implements ObjectStore {
           const confirmedAt = latest(at, names.get(key)?.confirmedAt ?? 0)
           names.set(key, { namespace, name, confirmedAt })
         }
-        for (const { held, confirmedAt } of scope.records.values()) add(held, confirmedAt)
-        for (const { members, seenAt } of scope.collections.values())
+        for (const [, { members, seenAt }] of scope.parts())
           for (const member of members.values()) add(member, seenAt)
         const partition = {
           identity: reader ?? (identity as Identity),
@@ -336,23 +313,22 @@ export class LogStore implements ObjectStore {
   }
 
   async #close(): Promise<void> {
-    const { path, log, upkeep, closing, release } = this.#parts
+    const { path, log, folder, upkeep, closing, release } = this.#parts
     this.#isOver = true
-    closing()
+    closing.abort()
     await path.close()
     await upkeep.end()
     await log.close()
+    folder.close()
     release()
   }
 
-  /** Whether a put changes nothing: the record is of this state, or something newer is stored. */
+  /** Whether a put changes nothing: the record is of this state, or of a newer one. */
   #hasRecorded(scope: Scope, object: ApiObject): boolean {
-    const { hasRecord, newest } = knownObject(scope, object)
-    // Without a record its reader would have no grant.
-    if (!newest || !hasRecord) return false
-    if (!mayFollow(object.resourceVersion, newest.held.version)) return true
-    const isHeld = this.#parts.bodies.isHeld(scope.key, object, newest.held)
-    return isHeld && isRecent(newest.confirmedAt)
+    const record = scope.records.get(nameKey(object))
+    if (!record?.held) return false
+    if (!mayFollow(object.resourceVersion, record.version)) return true
+    return this.#parts.bodies.isHeld(scope.key, object, record.held) && isRecent(record.confirmedAt)
   }
 
   /** Whether there is anything that it could remove. */
@@ -452,8 +428,6 @@ const readersOf = ([owner]: ScopeKey, holders: ReadonlySet<string>): readonly Id
 const sizeOf = ({ body }: Held): number => body.length
 
 const nothing = (): undefined => undefined
-
-export const damaged = 'stored data is damaged: it is not served until an API server sends it again'
 
 const byName = (
   a: { readonly namespace: string; readonly name: string },

@@ -16,23 +16,13 @@ export interface ObjectState {
   readonly confirmedAt: number
 }
 
-/** What is known of an object by its name. */
-export interface KnownObject {
-  readonly hasRecord: boolean
-  /**
-   * Of versions that do not compare, and of one version in different bytes, the one written last;
-   * of one version in the same bytes, the one confirmed last.
-   */
-  readonly newest: ObjectState | undefined
-  /**
-   * The newest state, unless something later contradicts it. 'absent': a collection that would have
-   * the object does not, at a newer version. Unless a selection has changed since, which the object
-   * may have left.
-   */
-  readonly current: ObjectState | 'absent' | undefined
-}
-
 /**
+ * What is known of an object by its name: its newest state, unless something later contradicts it.
+ * Of versions that do not compare, and of one version in different bytes, the one written last; of
+ * one version in the same bytes, the one confirmed last. 'absent': a collection that would have the
+ * object does not, at a newer version. Unless a selection has changed since, which the object may
+ * have left.
+ *
  * By what the holder may have, or by all: of an object that it was given, or that a collection
  * which it was given would have, any state; else only what selections that it was given hold.
  */
@@ -40,40 +30,33 @@ export function knownObject(
   scope: Scope,
   named: { readonly namespace: string; readonly name: string },
   holder?: string,
-): KnownObject {
+): ObjectState | 'absent' | undefined {
   const key = nameKey(named)
-  const isGiven = ({ holders }: Pick<Collection, 'holders'>): boolean =>
-    holder === undefined || holders.has(holder)
-  const own = scope.records.get(key)
-  const isGivenAny =
-    (own && isGiven(own)) ||
-    scope.collections.values().some((each) => isGiven(each) && covers(each.address, named))
-  const record = isGivenAny ? own : undefined
-  const states: ObjectState[] = record ? [{ ...record, confirmedVersion: record.held.version }] : []
+  const record = scope.records.get(key)
+  const parts = [...(record ? [record] : []), ...scope.collections.values()]
+  const isGiven = ({ holders }: Collection): boolean => holder === undefined || holders.has(holder)
+  const isGivenAny = parts.some((each) => isGiven(each) && covers(each.address, named))
+  const states: ObjectState[] = []
   const denials: string[] = []
   /** The last change of any selection that the object may have been in. */
   let selectedAt = ''
   const isOutdated = scope.tombstones.has(key)
-  for (const collection of scope.collections.values()) {
-    const { address, version, gvk, members, seenAt: confirmedAt } = collection
-    if (!isGivenAny && !isGiven(collection)) continue
+  for (const part of parts) {
+    const { address, version, gvk, members, seenAt: confirmedAt } = part
+    if (!isGivenAny && !isGiven(part)) continue
     if (address.namespace !== '' && address.namespace !== named.namespace) continue
-    if (isSelective(address)) selectedAt = newest(selectedAt, collection.changedAt)
+    if (isSelective(address)) selectedAt = newest(selectedAt, part.changedAt)
     const held = members.get(key)
     // Members have the kind that their list is named for; a Table stays one.
     const kind = gvk.kind.replace(/List$/, '')
-    if (held && !isOutdated)
+    if (held && (!isOutdated || part === record))
       states.push({ held, gvk: { ...gvk, kind }, confirmedVersion: version, confirmedAt })
     else if (!held && covers(address, named)) denials.push(version)
   }
   const known = newestOf(states)
   const later = denials.filter((at) => !known || isNewer(at, known.confirmedVersion))
   const isAbsent = later.some((at) => !isNewer(selectedAt, at)) && (known || !isOutdated)
-  return {
-    hasRecord: record !== undefined,
-    newest: known,
-    current: isAbsent ? 'absent' : later.length === 0 ? known : undefined,
-  }
+  return isAbsent ? 'absent' : later.length === 0 ? known : undefined
 }
 
 /** With what all say of the same state. */

@@ -4,8 +4,8 @@ import { StoreFailure } from '../store.ts'
 import { failureOf } from './faults.ts'
 import { segmentsIn } from './folder.ts'
 import { lockFile } from './lock.ts'
-import type { LogStore } from './log-store.ts'
-import { assemble, type StoreOptions } from './open.ts'
+import { LogStore } from './log-store.ts'
+import { partsOf, type StoreOptions } from './parts.ts'
 
 /** The store of a hub that is not running, for reading. */
 export interface StoppedStore extends AsyncDisposable {
@@ -39,10 +39,9 @@ export async function openStopped(
     const hold = (): Promise<never> =>
       Promise.reject(new StoreFailure('the store is open for reading only'))
     const nothing = (): void => undefined
-    const store = assemble(
-      { directory, sealingKey, isShared, report: nothing },
-      { hold, refusal: undefined, release: nothing, isReadOnly: true },
-    )
+    const opening = { hold, refusal: undefined, release: nothing, isReadOnly: true }
+    const options = { directory, sealingKey, isShared, report: nothing }
+    const store = new LogStore(partsOf(options, opening))
     return { store, checkStopped, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException

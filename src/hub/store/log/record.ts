@@ -99,7 +99,7 @@ export interface CollectionSnapshot {
   readonly listedAt: string
   readonly extra: string
   readonly confirmedAt: number
-  readonly holders?: readonly string[]
+  readonly holders: readonly string[]
   readonly members: readonly HeldMark[]
 }
 
@@ -108,12 +108,7 @@ export interface ScopeRecord {
   readonly kind: 'scope'
   readonly scope: ScopeKey
   readonly tombstones: readonly string[]
-  readonly records: readonly (readonly [
-    HeldMark,
-    GVK,
-    confirmedAt: number,
-    holders?: readonly string[],
-  ])[]
+  readonly records: readonly CollectionSnapshot[]
   readonly collections: readonly CollectionSnapshot[]
 }
 

@@ -10,7 +10,10 @@ import type { Body } from './body.ts'
 export const entryBytes = 200
 const collectionBytes = 4_000
 
-/** A list and what has changed since. */
+/**
+ * A list and what has changed since. An object's own record, by a get, is one of that object alone:
+ * its version is the object's, and its kind too.
+ */
 export class Collection {
   readonly address: CollectionAddress
   gvk: GVK = { group: '', version: '', kind: '' }
@@ -33,6 +36,11 @@ export class Collection {
     this.address = address
   }
 
+  /** Of a record. */
+  get held(): Held | undefined {
+    return this.members.values().next().value
+  }
+
   set(held: Held): void {
     const key = nameKey(held)
     this.remove(key)
@@ -41,58 +49,47 @@ export class Collection {
   }
 
   remove(key: string): void {
-    const member = this.members.get(key)
-    if (!member) return
-    this.bytes -= member.body.length
+    this.bytes -= this.members.get(key)?.body.length ?? 0
     this.members.delete(key)
   }
 
+  confirm(at: number): void {
+    this.confirmedAt = this.seenAt = at
+  }
+
   get weight(): number {
-    return this.bytes + this.members.size * entryBytes + collectionBytes
+    return (
+      this.bytes + this.members.size * entryBytes + (this.listedAt === '' ? 0 : collectionBytes)
+    )
   }
 }
-
-/** An object's record of its own. */
-export interface ObjectRecord {
-  readonly held: Held
-  readonly gvk: GVK
-  confirmedAt: number
-  /** The same of the object. */
-  readonly holders: Set<string>
-}
-
-export const recordWeight = ({ held }: ObjectRecord): number => held.body.length + entryBytes
 
 /** The answers to one identity, or to all, in one representation, of one resource. */
 export class Scope {
   readonly key: ScopeKey
   /** By their text in the scope. */
   readonly collections = new Map<string, Collection>()
-  readonly records = new Map<string, ObjectRecord>()
+  /** By the `nameKey` of their objects. */
+  readonly records = new Map<string, Collection>()
   /**
    * Objects of which the states in collections are out of date, until an event, a list or a put
    * brings them.
    */
   readonly tombstones = new Set<string>()
-  #recordBytes = 0
 
   constructor(key: ScopeKey) {
     this.key = key
   }
 
-  setRecord(of: Omit<ObjectRecord, 'holders'>): void {
-    const key = nameKey(of.held)
-    const record = { ...of, holders: this.records.get(key)?.holders ?? new Set<string>() }
-    this.removeRecord(key)
-    this.records.set(key, record)
-    this.#recordBytes += recordWeight(record)
+  /** Collections and records. */
+  *parts(): Iterable<readonly [text: string, part: Collection]> {
+    yield* this.collections
+    yield* this.records
   }
 
-  removeRecord(key: string): void {
-    const record = this.records.get(key)
-    if (!record) return
-    this.#recordBytes -= recordWeight(record)
-    this.records.delete(key)
+  /** A collection by its text, or an object's record by its `nameKey`. */
+  part(text: string): Collection | undefined {
+    return this.collections.get(text) ?? this.records.get(text)
   }
 
   /** The collection, which is empty if it is new. */
@@ -103,11 +100,23 @@ export class Scope {
     return collection
   }
 
+  /** The object's record takes its state. */
+  record(held: Held, gvk: GVK, at: number): void {
+    const { namespace, name, version } = held
+    const fieldSelector = `metadata.name=${name}`
+    const address = { scope: this.key, namespace, labelSelector: '', fieldSelector }
+    const record = this.records.get(nameKey(held)) ?? new Collection(address)
+    this.records.set(nameKey(held), record)
+    record.set(held)
+    record.confirm(at)
+    Object.assign(record, { gvk, version })
+  }
+
   /** Removes a collection by its text, or an object's record by its `nameKey`. */
-  remove(of: string): void {
-    const collection = this.collections.get(of)
-    if (!collection) return this.removeRecord(of)
-    this.collections.delete(of)
+  remove(text: string): void {
+    const collection = this.collections.get(text)
+    if (!collection) return void this.records.delete(text)
+    this.collections.delete(text)
     for (const key of collection.members.keys()) {
       this.removeMember(collection, key)
       this.outdate(key, () => false)
@@ -117,9 +126,8 @@ export class Scope {
   /** The object's record takes its newer state: who has been shown that sees no older one. */
   removeMember(from: Collection, key: string): void {
     const [held, record] = [from.members.get(key), this.records.get(key)]
-    const isLater = held && record && isNewer(held.version, record.held.version)
-    if (isLater && !this.tombstones.has(key))
-      this.setRecord({ held, gvk: record.gvk, confirmedAt: from.seenAt })
+    const isLater = held && record && isNewer(held.version, record.version)
+    if (isLater && !this.tombstones.has(key)) this.record(held, record.gvk, from.seenAt)
     from.remove(key)
   }
 
@@ -140,29 +148,25 @@ export class Scope {
   removeUngiven(): void {
     if (this.key[0] !== everyone) return
     for (const [text, { holders }] of this.collections) if (holders.size === 0) this.remove(text)
-    const isGiven = ({ held, holders }: ObjectRecord): boolean =>
-      holders.size > 0 || this.collections.values().some(({ address }) => covers(address, held))
-    for (const [key, record] of this.records) if (!isGiven(record)) this.removeRecord(key)
+    for (const [key, { holders, held }] of this.records) {
+      const isCovered = this.collections.values().some((of) => held && covers(of.address, held))
+      if (holders.size === 0 && !isCovered) this.records.delete(key)
+    }
   }
 
   get weight(): number {
-    let weight = this.#recordBytes
-    for (const collection of this.collections.values()) weight += collection.weight
+    let weight = 0
+    for (const [, part] of this.parts()) weight += part.weight
     return weight
   }
 
-  /** Those of a collection by its text, or of an object by its `nameKey`. */
-  holders(to: string): Set<string> | undefined {
-    return this.collections.get(to)?.holders ?? this.records.get(to)?.holders
-  }
-
   /**
-   * The record after which the holder may read a collection (by its text) or an object (by its
-   * `nameKey`); `undefined`: it may, or nothing is stored.
+   * The record after which the holder may read a part of it; `undefined`: it may, or nothing is
+   * stored.
    */
   grantOf(to: string, holder: string | undefined): GrantRecord | undefined {
-    const holders = this.holders(to)
-    if (!holders || holder === undefined || holders.has(holder)) return undefined
+    const part = this.part(to)
+    if (!part || holder === undefined || part.holders.has(holder)) return undefined
     return { kind: 'grant', part: [this.key, to], holder }
   }
 
@@ -184,55 +188,44 @@ export function snapshotOf(scope: Scope): {
     numbers.set(body, number)
     return [namespace, name, uid, version, number]
   }
+  const snapshot = (of: Collection): CollectionSnapshot => {
+    const { gvk, version, changedAt, listedAt, extra } = of
+    const { namespace, labelSelector, fieldSelector } = of.address
+    const named = { namespace, labelSelector, fieldSelector }
+    const head = { gvk, version, changedAt, listedAt, extra, confirmedAt: of.seenAt }
+    return {
+      ...head,
+      of: named,
+      holders: [...of.holders],
+      members: [...of.members.values()].map(mark),
+    }
+  }
   const record: ScopeRecord = {
     kind: 'scope',
     scope: scope.key,
     tombstones: [...scope.tombstones],
-    records: [...scope.records.values()].map((of) => [
-      mark(of.held),
-      of.gvk,
-      of.confirmedAt,
-      [...of.holders],
-    ]),
-    collections: [...scope.collections.values()].map((of) => snapshotOfCollection(of, mark)),
+    records: [...scope.records.values()].map(snapshot),
+    collections: [...scope.collections.values()].map(snapshot),
   }
   return { record, placed: [...numbers.keys()] }
 }
 
-function snapshotOfCollection(of: Collection, mark: (held: Held) => HeldMark): CollectionSnapshot {
-  const { namespace, labelSelector, fieldSelector } = of.address
-  const { gvk, version, changedAt, listedAt, extra, seenAt, members } = of
-  return {
-    of: { namespace, labelSelector, fieldSelector },
-    gvk,
-    version,
-    changedAt,
-    listedAt,
-    extra,
-    confirmedAt: seenAt,
-    holders: [...of.holders],
-    members: [...members.values()].map(mark),
-  }
-}
-
 export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
   const scope = new Scope(of.scope)
-  const held = ([namespace, name, uid, version, number]: HeldMark): Held => {
-    const body = bodies[number]
-    if (!body) throw new RangeError('a snapshot refers to a body that it does not have')
-    return heldOf([namespace, name, uid, version], body)
-  }
-  for (const key of of.tombstones) scope.tombstones.add(key)
-  for (const [mark, gvk, confirmedAt, holders = []] of of.records) {
-    scope.setRecord({ held: held(mark), gvk, confirmedAt })
-    for (const holder of holders) scope.records.get(nameKey(held(mark)))?.holders.add(holder)
-  }
-  for (const { of: named, members, holders = [], ...head } of of.collections) {
+  const restored = ({ of: named, members, holders, ...head }: CollectionSnapshot): Collection => {
     const collection = Object.assign(new Collection({ scope: of.scope, ...named }), head)
     for (const holder of holders) collection.holders.add(holder)
     collection.seenAt = head.confirmedAt
-    for (const mark of members) collection.set(held(mark))
-    scope.collections.set(textInScope(named), collection)
+    for (const [namespace, name, uid, version, number] of members) {
+      const body = bodies[number]
+      if (!body) throw new RangeError('a snapshot refers to a body that it does not have')
+      collection.set(heldOf([namespace, name, uid, version], body))
+    }
+    return collection
   }
+  for (const key of of.tombstones) scope.tombstones.add(key)
+  for (const each of of.collections) scope.collections.set(textInScope(each.of), restored(each))
+  for (const each of of.records.map(restored))
+    if (each.held) scope.records.set(nameKey(each.held), each)
   return scope
 }

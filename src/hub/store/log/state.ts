@@ -3,7 +3,6 @@ import { isNewer } from '../../../api/kube/resource-version.ts'
 import { isSelective } from '../../../api/kube/selectors.ts'
 import {
   nameKey,
-  partOf,
   textInScope,
   textOfScope,
   type CollectionAddress,
@@ -65,7 +64,7 @@ export class State {
         this.#forget(record)
         break
       case 'grant':
-        this.scope(record.part[0])?.holders(record.part[1])?.add(record.holder)
+        this.scope(record.part[0])?.part(record.part[1])?.holders.add(record.holder)
         break
       case 'evict':
         for (const [key, part] of record.parts) this.scope(key)?.remove(part)
@@ -169,8 +168,8 @@ export class State {
       if (collection.members.has(key)) scope.tombstones.delete(key)
     if (!isSame) collection.changedAt = version
     const { gvk, extra, confirmedAt } = of
-    Object.assign(collection, { gvk, version, listedAt: version, extra, confirmedAt })
-    collection.seenAt = confirmedAt
+    Object.assign(collection, { gvk, version, listedAt: version, extra })
+    collection.confirm(confirmedAt)
     if (of.holder !== undefined) collection.holders.add(of.holder)
   }
 
@@ -179,32 +178,27 @@ export class State {
     const scope = this.#begun(of.scope)
     const held = heldOf(of.object, body)
     const key = nameKey(held)
-    const record = scope.records.get(key)
-    if (!record || isChange(held, record.held))
-      scope.setRecord({ held, gvk: of.gvk, confirmedAt: of.confirmedAt })
-    else if (mayFollow(held.version, record.held.version)) record.confirmedAt = of.confirmedAt
-    if (of.holder !== undefined) scope.holders(key)?.add(of.holder)
+    const before = scope.records.get(key)?.held
+    if (!before || isChange(held, before)) scope.record(held, of.gvk, of.confirmedAt)
+    else if (mayFollow(held.version, before.version)) scope.part(key)?.confirm(of.confirmedAt)
+    if (of.holder !== undefined) scope.part(key)?.holders.add(of.holder)
   }
 
   /** Members stay: the list is still what an API server sent at its version. */
   #forget({ scope: of, object: [namespace, name] }: records.ForgetRecord): void {
     const key = nameKey({ namespace, name })
-    this.scope(of)?.removeRecord(key)
+    this.scope(of)?.records.delete(key)
     this.scope(of)?.outdate(key, () => true)
   }
 
   /** What refers to the body of an object. */
   referringTo(of: ScopeKey, body: Body): readonly Part[] {
     const scope = this.scope(of)
-    const isOf = (held: Held): boolean => held.body === body
-    const collections = [...(scope?.collections.values() ?? [])]
-      .filter(({ members }) => members.values().some(isOf))
-      .map(({ address }) => partOf(address))
-    const objects = [...(scope?.records ?? [])]
-      .filter(([, { held }]) => isOf(held))
-      .map(([key]) => [of, key] as const)
+    const found = [...(scope?.parts() ?? [])]
+      .filter(([, { members }]) => members.values().some((held) => held.body === body))
+      .map(([text]) => [of, text] as const)
     // Records before collections, of which they would take the state.
-    return [...objects, ...collections]
+    return found.toReversed()
   }
 }
 
@@ -220,7 +214,7 @@ function deleted(
   if (into && member && mayFollow(version, member.version)) scope.removeMember(into, key)
   const collection = scope.collections.get(textInScope(address))
   // A record of this version is of the state that the selector no longer matches.
-  const isOfNow = isSelective(address) && scope.records.get(key)?.held.version === version
+  const isOfNow = isSelective(address) && scope.records.get(key)?.version === version
   left(scope, key, isOfNow ? undefined : version, collection ?? { address }, (held) =>
     isNewer(version, held.version),
   )
@@ -239,8 +233,7 @@ function changed(
   if (joins || member?.version === held.version) scope.tombstones.delete(key)
   if (joins) into.set(held)
   // The kind stays.
-  if (record && isChange(held, record.held))
-    scope.setRecord({ held, gvk: record.gvk, confirmedAt: at })
+  if (record?.held && isChange(held, record.held)) scope.record(held, record.gvk, at)
 }
 
 /**
@@ -256,9 +249,9 @@ function left(
 ): void {
   const record = scope.records.get(key)
   const isSelection = isSelective(from.address)
-  if (record && upTo !== undefined && mayFollow(upTo, record.held.version)) {
+  if (record && upTo !== undefined && mayFollow(upTo, record.version)) {
     for (const each of (isSelection && from.holders) || []) record.holders.delete(each)
-    if (!isSelection || record.holders.size === 0) scope.removeRecord(key)
+    if (!isSelection || record.holders.size === 0) scope.records.delete(key)
   }
   scope.outdate(key, (held) => isSelection && isOutdated(held))
 }
@@ -274,25 +267,24 @@ function withdrawn(
   const [owner, , group, , resource] = scope.key
   if (group !== what.gvr.group || resource !== what.gvr.resource) return false
   const isOf = (identity: string): boolean => identity.startsWith(holders)
-  const parts = what.of === 'collections' ? collectionsIn(scope, what) : recordsIn(scope, what)
+  const isRefused =
+    what.of === 'collections'
+      ? (part: Collection) => isPartOf(what, part.address)
+      : ({ held }: Collection) =>
+          held?.namespace === what.namespace && (what.name ?? held.name) === held.name
+  const parts = [...(what.of === 'collections' ? scope.collections : scope.records)].filter(
+    ([, part]) => isRefused(part),
+  )
   if (isOf(owner)) {
-    for (const each of parts) scope.remove(each)
+    for (const [text] of parts) scope.remove(text)
     return parts.length > 0
   }
   if (owner !== everyone) return false
-  const given = parts.flatMap((part) => [...(scope.holders(part) ?? [])].filter(isOf))
-  for (const part of parts) for (const each of given) scope.holders(part)?.delete(each)
-  return given.length > 0
+  let had = false
+  for (const [, { holders: given }] of parts)
+    for (const each of [...given].filter(isOf)) had = given.delete(each) || had
+  return had
 }
-
-const collectionsIn = ({ collections }: Scope, what: Withdrawal): string[] =>
-  [...collections].filter(([, { address }]) => isPartOf(what, address)).map(([text]) => text)
-
-const recordsIn = ({ records }: Scope, { namespace, name }: Withdrawal): string[] =>
-  [...records]
-    .filter(([, { held }]) => held.namespace === namespace)
-    .filter(([, { held }]) => name === undefined || held.name === name)
-    .map(([key]) => key)
 
 /** Whether a list that is refused is a part of the collection, or all of it. */
 function isPartOf({ namespace, name }: Withdrawal, of: CollectionAddress): boolean {

@@ -8,7 +8,7 @@ import type { LogWriter } from './log-writer.ts'
 import type { StagedReplacement } from './replacement.ts'
 import { snapshotOf } from './scope.ts'
 import type { State } from './state.ts'
-import { refused, type Composed, type WritePath, type Written } from './write-path.ts'
+import { refused, type Composed, type Keeper, type WritePath, type Written } from './write-path.ts'
 
 /**
  * Shares of the maximal size: eviction starts above the first and stops at the second. The rest is
@@ -60,7 +60,7 @@ export interface UpkeepParts {
 }
 
 /** Keeps the store below its maximal size, rids it of garbage, and writes anew what was lost. */
-export class Upkeep {
+export class Upkeep implements Keeper {
   readonly #parts: UpkeepParts
   /** One at a time. */
   #pass: Promise<void> | undefined
@@ -74,12 +74,10 @@ export class Upkeep {
     this.#parts = parts
   }
 
-  /** Must be called after each write. */
   written(): void {
     if (!this.#pass && (this.#isNearFull() || this.#isMostlyGarbage())) void this.pass()
   }
 
-  /** Evicts what is too much, and writes the log anew. */
   pass(): Promise<void> {
     return (this.#pass ??= Promise.resolve()
       .then(() => this.#work())
@@ -87,7 +85,6 @@ export class Upkeep {
       .finally(() => (this.#pass = undefined)))
   }
 
-  /** As of `WritePathParts`. */
   room(bytes: number): true | StoreFailure | Promise<void> {
     const { folder, path, maxBytes } = this.#parts
     const { isFailing } = path
@@ -208,11 +205,9 @@ export class Upkeep {
   /** All that the state and lists in progress refer to. */
   *#bodies(): Iterable<Body> {
     const { state, lists } = this.#parts
-    for (const { records, collections } of state.scopes.values()) {
-      for (const { held } of records.values()) yield held.body
-      for (const { members } of collections.values())
+    for (const scope of state.scopes.values())
+      for (const [, { members }] of scope.parts())
         for (const { body } of members.values()) yield body
-    }
     for (const list of lists) yield* list.bodies()
   }
 

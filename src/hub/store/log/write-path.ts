@@ -73,11 +73,17 @@ export interface WritePathParts {
   /** Called with the bytes of objects and documents. */
   readonly onCommitted: (bytes: number) => void
   readonly onRecovered: () => void
-  /** Called some time after the disk has failed. */
-  readonly onRetry: () => void
-  readonly onWritten: () => void
+  readonly keeper: () => Keeper
+}
+
+/** Keeps the log in order. */
+export interface Keeper {
+  /** Called after writes. */
+  written(): void
   /** Whether so many bytes may be written; a promise: when it may be so, as room is being made. */
-  readonly room: (bytes: number) => true | StoreFailure | Promise<void>
+  room(bytes: number): true | StoreFailure | Promise<void>
+  /** Evicts what is too much, and writes the log anew. */
+  pass(): Promise<void>
 }
 
 /**
@@ -134,7 +140,7 @@ export class WritePath {
     this.isFailing = true
     this.#retry ??= after(retryMs, () => {
       this.#retry = undefined
-      this.#parts.onRetry()
+      void this.#parts.keeper().pass()
     })
   }
 
@@ -174,7 +180,7 @@ export class WritePath {
     for (let group = this.#next(); group.length > 0; group = this.#next()) {
       const isFirst = group[0]?.write.first === true
       const bytes = bytesOf(group)
-      const room = isFirst || this.#parts.room(bytes)
+      const room = isFirst || this.#parts.keeper().room(bytes)
       if (room instanceof Promise) {
         this.#making = room.then(() => this.#run())
         break
@@ -210,7 +216,7 @@ export class WritePath {
   }
 
   async #append(ready: readonly Ready[]): Promise<void> {
-    const { state, log, onCommitted, onWritten } = this.#parts
+    const { state, log, onCommitted, keeper } = this.#parts
     const places = await log.append(ready)
     const durable: (() => void)[] = []
     for (const [at, { waiting, record, placed, marks }] of ready.entries()) {
@@ -225,7 +231,7 @@ export class WritePath {
     }
     const bytes = bytesOf(ready.map(({ waiting }) => waiting))
     if (bytes > 0 || ready.some(({ record }) => record.kind === 'list')) onCommitted(bytes)
-    onWritten()
+    keeper().written()
     if (durable.length === 0) return
     // Later writes do not wait for it.
     const group = ready.flatMap(({ waiting }) => (waiting.write.durable ? [waiting] : []))

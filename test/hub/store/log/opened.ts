@@ -4,7 +4,8 @@ import { nodeIdentity } from '../../../../src/api/request/identity.ts'
 import { storedKey } from '../../../../src/base/stored-key.ts'
 import type { ApiObject } from '../../../../src/api/kube/object.ts'
 import type { LogStore } from '../../../../src/hub/store/log/log-store.ts'
-import { openStore, type StoreOptions } from '../../../../src/hub/store/log/open.ts'
+import { openStore } from '../../../../src/hub/store/log/open.ts'
+import type { StoreOptions } from '../../../../src/hub/store/log/parts.ts'
 import { collection, object } from '../../../contracts/object-store.ts'
 
 /** What stores have reported; a test file that reads it empties it before each of its tests. */
