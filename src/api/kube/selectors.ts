@@ -1,4 +1,4 @@
-/** A selector that cannot be parsed; the message is the API server's. */
+/** A selector that cannot be parsed; the message says which part, and why. */
 export class MalformedSelector extends Error {
   readonly code = 'MALFORMED_SELECTOR'
 }
@@ -29,17 +29,10 @@ export type FieldSelector = readonly FieldRequirement[]
  * `MalformedSelector`.
  */
 export function parseLabelSelector(text: string): LabelSelector {
-  const tokens = new Tokens(text)
-  const requirements: LabelRequirement[] = []
-  if (tokens.isAtEnd()) return requirements
-  if (!tokens.isAtRequirement()) throw tokens.unexpected("!, identifier, or 'end of string'")
-  for (;;) {
-    requirements.push(parseRequirement(tokens))
-    if (tokens.isAtEnd()) break
-    if (!tokens.accept(',')) throw tokens.unexpected("',' or 'end of string'")
-    if (!tokens.isAtRequirement()) throw tokens.unexpected("identifier after ','")
-  }
-  return requirements.toSorted((a, b) => order(a.key, b.key))
+  if (trimmed(text) === '') return []
+  return partsOf(text)
+    .map((part) => parseRequirement(trimmed(part)))
+    .toSorted((a, b) => order(a.key, b.key))
 }
 
 /** Whether the selector matches an object; `read` returns a label by key. */
@@ -185,165 +178,65 @@ function unescapeValue(text: string): string {
   })
 }
 
-const symbols = new Set(['(', ')', ',', '!', '=', '==', '!=', '<', '>'])
+/** Without blanks of label selectors around it. */
+const trimmed = (text: string): string => /[^ \t\r\n](?:[^]*[^ \t\r\n])?/.exec(text)?.[0] ?? ''
 
-/** The tokens of a label selector: symbols as they are written, and words. */
-class Tokens {
-  readonly #tokens: readonly string[]
-  #at = 0
-
-  constructor(text: string) {
-    this.#tokens = text.match(/==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+/g) ?? []
+/** The parts between commas that are not in parentheses. */
+function partsOf(text: string): readonly string[] {
+  const parts = ['']
+  for (const [piece] of text.matchAll(/,|\([^()]*\)|[^,(]+|\(/g)) {
+    if (piece === ',') parts.push('')
+    else parts.push(`${parts.pop()}${piece}`)
   }
-  isAtEnd(): boolean {
-    return this.#at >= this.#tokens.length
-  }
-  isAtWord(): boolean {
-    return !this.isAtEnd() && !symbols.has(this.peek())
-  }
-  isAtRequirement(): boolean {
-    return this.isAtWord() || this.peek() === '!'
-  }
-  peek(): string {
-    return this.#tokens[this.#at] ?? ''
-  }
-  next(): string {
-    const token = this.peek()
-    this.#at++
-    return token
-  }
-  accept(symbol: string): boolean {
-    if (this.peek() !== symbol) return false
-    this.#at++
-    return true
-  }
-  unexpected(expected: string): MalformedSelector {
-    return new MalformedSelector(`found '${this.peek()}', expected: ${expected}`)
-  }
+  return parts
 }
 
-function parseRequirement(tokens: Tokens): LabelRequirement {
-  try {
-    const absent = tokens.accept('!')
-    if (!tokens.isAtWord()) throw tokens.unexpected('identifier')
-    const key = tokens.next()
-    refuse('<nil>', key, flawsOfKey(key))
-    if (absent) return { key, operator: '!', values: [] }
-    if (tokens.isAtEnd() || tokens.peek() === ',') return { key, operator: 'exists', values: [] }
-    const operator = parseOperator(tokens)
-    const values = operator.takesList ? parseValues(tokens) : [parseValue(tokens)]
-    checkValues(key, operator.meaning, values)
-    return { key, operator: operator.meaning, values }
-  } catch (cause) {
-    if (!(cause instanceof MalformedSelector)) throw cause
-    throw new MalformedSelector(`unable to parse requirement: ${cause.message}`, { cause })
-  }
+const presence = /^(!?)[ \t\r\n]*([^=!(),<> \t\r\n]+)$/
+const comparison = /^([^=!(),<> \t\r\n]+)[ \t\r\n]*(==|=|!=|>|<)[ \t\r\n]*([^=!(),<> \t\r\n]*)$/
+const membership = /^([^=!(),<> \t\r\n]+)[ \t\r\n]+(in|notin)[ \t\r\n]*\(([^()]*)\)$/
+
+const comparisons: Readonly<Record<string, LabelRequirement['operator']>> = {
+  '=': 'in',
+  '==': 'in',
+  '!=': 'notin',
+  '>': 'gt',
+  '<': 'lt',
 }
 
-interface BinaryOperator {
-  readonly meaning: 'in' | 'notin' | 'gt' | 'lt'
-  readonly takesList: boolean
+function parseRequirement(part: string): LabelRequirement {
+  const [, absent, only] = presence.exec(part) ?? []
+  if (only !== undefined)
+    return checked(part, { key: only, operator: absent === '' ? 'exists' : '!', values: [] })
+  const [, compared, sign = '', value = ''] = comparison.exec(part) ?? []
+  const operator = comparisons[sign]
+  if (compared !== undefined && operator !== undefined)
+    return checked(part, { key: compared, operator, values: [value] })
+  const [, key, set, listed = ''] = membership.exec(part) ?? []
+  if (key === undefined) throw malformed(part, 'it is no requirement')
+  const values = [...new Set(listed.split(',').map(trimmed))].toSorted(order)
+  return checked(part, { key, operator: set === 'in' ? 'in' : 'notin', values })
 }
 
-const operators = new Map<string, BinaryOperator>([
-  ['in', { meaning: 'in', takesList: true }],
-  ['notin', { meaning: 'notin', takesList: true }],
-  ['=', { meaning: 'in', takesList: false }],
-  ['==', { meaning: 'in', takesList: false }],
-  ['!=', { meaning: 'notin', takesList: false }],
-  ['>', { meaning: 'gt', takesList: false }],
-  ['<', { meaning: 'lt', takesList: false }],
-])
-
-function parseOperator(tokens: Tokens): BinaryOperator {
-  const operator = operators.get(tokens.peek())
-  if (!operator) throw tokens.unexpected('in, notin, =, ==, !=, gt, lt')
-  tokens.next()
-  return operator
+/** The requirement, if its key and its values can be those of a label. */
+function checked(part: string, requirement: LabelRequirement): LabelRequirement {
+  const { key, operator, values } = requirement
+  const [name = '', prefix, ...more] = key.split('/').toReversed()
+  const isPrefix = prefix === undefined || (prefix.length <= 253 && isDomain.test(prefix))
+  if (more.length > 0 || !isPrefix || !isLabelName(name))
+    throw malformed(part, `${JSON.stringify(key)} is no key of a label`)
+  const wrong = values.find((value) => value !== '' && !isLabelName(value))
+  if (wrong !== undefined) throw malformed(part, `${JSON.stringify(wrong)} is no value of a label`)
+  if ((operator === 'gt' || operator === 'lt') && integer(values[0]) === undefined)
+    throw malformed(part, `${JSON.stringify(values[0])} is no integer`)
+  return requirement
 }
 
-function parseValue(tokens: Tokens): string {
-  if (tokens.isAtEnd() || tokens.peek() === ',') return ''
-  if (!tokens.isAtWord()) throw tokens.unexpected('identifier')
-  return tokens.next()
-}
+const malformed = (part: string, why: string): MalformedSelector =>
+  new MalformedSelector(`unable to parse requirement ${JSON.stringify(part)}: ${why}`)
 
-/** `(a,b)`. Empty parentheses, and a comma without a value on one side, mean the empty value. */
-function parseValues(tokens: Tokens): string[] {
-  if (!tokens.accept('(')) throw new MalformedSelector(`found '${tokens.peek()}' expected: '('`)
-  const values = new Set<string>()
-  if (tokens.accept(')')) return ['']
-  if (!tokens.isAtWord() && tokens.peek() !== ',') throw tokens.unexpected("',', ')' or identifier")
-  for (;;) {
-    if (tokens.isAtWord()) {
-      values.add(tokens.next())
-      if (tokens.peek() !== ',' && tokens.peek() !== ')') throw tokens.unexpected("',' or ')'")
-    } else if (tokens.accept(',')) {
-      if (values.size === 0 || tokens.peek() === ')' || tokens.accept(',')) values.add('')
-    } else {
-      throw tokens.unexpected("',', or identifier")
-    }
-    if (tokens.accept(')')) return [...values].toSorted(order)
-  }
-}
-
-function checkValues(
-  key: string,
-  operator: BinaryOperator['meaning'],
-  values: readonly string[],
-): void {
-  const [bound] = values
-  if ((operator === 'gt' || operator === 'lt') && integer(bound) === undefined) {
-    refuse('values[0]', bound ?? '', ["for 'Gt', 'Lt' operators, the value must be an integer"])
-  }
-  values.forEach((value, at) => refuse(`values[${at}][${key}]`, value, flawsOfValue(value)))
-}
-
-function refuse(field: string, value: string, flaws: readonly string[]): void {
-  if (flaws.length === 0) return
-  throw new MalformedSelector(
-    `${field}: Invalid value: ${JSON.stringify(value)}: ${flaws.join('; ')}`,
-  )
-}
-
-// Errors of keys and values, worded as in apimachinery pkg/util/validation/validation.go.
-
-const allowed =
-  "consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
-const nameForm = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'
-const domainForm = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'
-const isName = /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/
+const isLabelName = (text: string): boolean =>
+  text.length <= 63 && /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/.test(text)
 const isDomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
-
-const badName = `must ${allowed} (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${nameForm}')`
-const badValue = `a valid label must be an empty string or ${allowed} (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(${nameForm})?')`
-const badDomain = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${domainForm}')`
-
-function flawsOfKey(key: string): string[] {
-  const parts = key.split('/')
-  if (parts.length > 2) {
-    return [
-      `a qualified name ${badName} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
-    ]
-  }
-  const name = parts.at(-1) ?? ''
-  const flaws = parts.length === 2 ? flawsOfPrefix(parts[0] ?? '') : []
-  if (name === '') flaws.push('name part must be non-empty')
-  else if (name.length > 63) flaws.push('name part must be no more than 63 bytes')
-  if (!isName.test(name)) flaws.push(`name part ${badName}`)
-  return flaws
-}
-
-function flawsOfPrefix(prefix: string): string[] {
-  if (prefix === '') return ['prefix part must be non-empty']
-  const flaws = prefix.length > 253 ? ['prefix part must be no more than 253 bytes'] : []
-  return isDomain.test(prefix) ? flaws : [...flaws, `prefix part ${badDomain}`]
-}
-
-function flawsOfValue(value: string): string[] {
-  const flaws = value.length > 63 ? ['must be no more than 63 bytes'] : []
-  return value === '' || isName.test(value) ? flaws : [...flaws, badValue]
-}
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 

@@ -76,33 +76,36 @@ void t.test('label numbers compare as numbers of 64 bits', async (t) => {
   t.notOk(selects('n>1', { n: '9223372036854775808' }), 'a label beyond 64 bits is no number')
 })
 
-void t.test('a malformed label selector is refused in the words of the API server', async (t) => {
-  const quoted = 'Invalid value: "-a": '
-  for (const [selector, message] of [
-    ['!!', "unable to parse requirement: found '!', expected: identifier"],
-    ['=a', "found '=', expected: !, identifier, or 'end of string'"],
-    ['a,', "found '', expected: identifier after ','"],
-    ['a=b c', "found 'c', expected: ',' or 'end of string'"],
-    ['!a=b', "found '=', expected: ',' or 'end of string'"],
-    ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
-    ['a in b', "unable to parse requirement: found 'b' expected: '('"],
-    ['a in (', "unable to parse requirement: found '', expected: ',', ')' or identifier"],
-    ['a in (b c)', "unable to parse requirement: found 'c', expected: ',' or ')'"],
-    ['a=(b)', "unable to parse requirement: found '(', expected: identifier"],
-    [
-      'a>b',
-      "unable to parse requirement: values[0]: Invalid value: \"b\": for 'Gt', 'Lt' operators, the value must be an integer",
-    ],
-    [
-      '-a',
-      `unable to parse requirement: <nil>: ${quoted}name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')`,
-    ],
-    [
-      'k=-a',
-      `unable to parse requirement: values[0][k]: ${quoted}a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')`,
-    ],
-  ] as const) {
-    t.throws(() => parseLabelSelector(selector), new MalformedSelector(message), selector)
+void t.test('a malformed label selector is refused', async (t) => {
+  for (const selector of [
+    '!!',
+    '=a',
+    'a,',
+    ',a',
+    'a=b c',
+    '!a=b',
+    'a b',
+    'a in b',
+    'a in',
+    'a in (',
+    'a in (b c)',
+    'a in (b=c)',
+    'a in (b))',
+    'a=(b)',
+    'a=!b',
+    'a===b',
+    'a>b',
+    'a>',
+    '-a',
+    'k=-a',
+    'k=a\u00a0',
+    `k=${'a'.repeat(64)}`,
+    'a/b/c',
+    '/a',
+    'a/',
+    'A.example/a',
+  ]) {
+    t.throws(() => parseLabelSelector(selector), { code: 'MALFORMED_SELECTOR' }, selector)
   }
 })
 
