@@ -93,7 +93,7 @@ export class Refresher implements Disposable {
   /** The version of the pods, and the number of the changes of references, of the last pass. */
   #seen: string | undefined
   #changes = -1
-  /** When the next of the targets that were not due becomes due. */
+  /** When the next of the targets becomes due, or was. */
   #soonest = 0
 
   constructor(parts: RefreshParts) {
@@ -132,14 +132,13 @@ export class Refresher implements Disposable {
     this.#timer = after(ms, () => void this.#pass())
   }
 
-  /** Going online later schedules another pass. */
   async #pass(): Promise<void> {
-    if (this.#running || !this.#mayRequest()) return
+    if (this.#running) return
     this.#running = true
     let isFollowed = false
     try {
-      if (this.#parts.podsVersion() !== this.#seen || elapsed() >= this.#soonest)
-        isFollowed = await this.#refreshDue()
+      const mayBeDue = this.#parts.podsVersion() !== this.#seen || elapsed() >= this.#soonest
+      if (mayBeDue && this.#mayRequest()) isFollowed = await this.#refreshDue()
     } catch (cause) {
       this.#parts.onFailure(cause)
     } finally {
@@ -159,7 +158,6 @@ export class Refresher implements Disposable {
     }
     const turns = objects.values()
     await Promise.all(Array.from({ length: maxConcurrent }, () => this.#refreshInTurn(turns)))
-    this.#soonest = 0
     return true
   }
 
@@ -221,13 +219,14 @@ export class Refresher implements Disposable {
       if (!targets.has(key)) this.#states.delete(key)
     }
     this.#changes = changes
-    this.#soonest = elapsed() + this.#parts.everyMs() / 10
-    return [...targets.values()].filter((each) => {
+    let soonest = elapsed() + this.#parts.everyMs() / 10
+    const due = [...targets.values()].filter((each) => {
       const dueAt = this.#dueAt(each, this.#states.get(each.key) ?? this.#first(each))
-      if (dueAt <= elapsed()) return true
-      this.#soonest = Math.min(this.#soonest, dueAt)
-      return false
+      soonest = Math.min(soonest, dueAt)
+      return dueAt <= elapsed()
     })
+    this.#soonest = soonest
+    return due
   }
 
   /**

@@ -201,6 +201,17 @@ void t.test('an object that is not stored is requested ever less often', async (
   t.ok(tries >= 5 && tries <= 8, `${tries} in ten minutes`)
 })
 
+void t.test('an interval that is set later counts at once', async (t) => {
+  using world = new World(pod(secretSource))
+  world.everyMs = 0
+  world.refresher.cameOnline()
+  await world.pass(5_000)
+  t.strictSame(world.urls(), [])
+  world.everyMs = minute
+  await world.pass(5_000)
+  t.ok(world.urls().includes(secretUrl))
+})
+
 void t.test('many objects are requested two at a time', async (t) => {
   const names = Array.from({ length: 40 }, (_, at) => ({ secret: { secretName: `s${at}` } }))
   using world = new World(pod(...names))
@@ -302,6 +313,19 @@ void t.test('schemas are requested after all else, and then once a week', async 
     names.map((name) => schema(name).url),
   )
   t.ok(world.urls().indexOf(schema('a').url) >= 3, 'what pods refer to comes first')
+})
+
+void t.test('schemas are requested though statuses change all the time', async (t) => {
+  using world = new World()
+  world.documents.push(...['a', 'b', 'c', 'd'].map(schema))
+  world.answer = ({ url, accept }) => {
+    world.podsVersion += '1'
+    world.known.cachedDocuments.push({ url, accept, confirmedAt: now() })
+    return 'confirmed'
+  }
+  world.refresher.cameOnline()
+  await world.pass(10_000)
+  t.equal(world.urls().filter((url) => url.startsWith('/openapi/')).length, 4)
 })
 
 const years = 50 * 365 * 24 * 60 * minute
