@@ -9,10 +9,10 @@ import {
   administrator,
   startControlPlane,
 } from '../kit/control-plane.ts'
-import { TestReflector } from '../kit/test-reflector.ts'
 import { KubectlLoop } from './kubectl-loop.ts'
 import { Load, type Read } from './load.ts'
 import { busyboxPod } from './pod.ts'
+import { TestReflector } from './test-reflector.ts'
 import { Writes } from './writes.ts'
 
 const readsPerSecond = 200
