@@ -27,13 +27,28 @@ export const hostnetworkpropagation = (
     : { needs: ['nodeName', 'propagation', 'pool'] }),
   actsWhenDisabled: true,
   // A new pod waits until its network is known: the kubelet would start it on the wrong one.
-  create: (inputs) => (pod) => {
-    // The answer to a deletion may be a Status.
-    if (pod.kind !== 'Pod') return 'leave'
-    const shown = shownAs(pod, inputs)
-    if (shown === 'unknown') return 'withhold'
-    return shown === 'propagated' ? propagated : 'leave'
+  create(inputs) {
+    const left = new Map<string, string>()
+    return (pod) => {
+      // The answer to a deletion may be a Status.
+      if (pod.kind !== 'Pod' || (pod.uid !== '' && left.get(pod.uid) === pod.resourceVersion))
+        return 'leave'
+      const shown = shownAs(pod, inputs)
+      if (shown === 'unknown') return 'withhold'
+      if (shown === 'propagated') return propagated
+      // It may be what this filter has made of the pod.
+      if (pod.value(['spec', 'hostNetwork']) === true) return 'leave'
+      if (left.size >= mostRemembered) left.clear()
+      left.set(pod.uid, pod.resourceVersion)
+      return 'leave'
+    }
   },
 })
+
+/**
+ * The versions of pods that were left, by uid: to find the status in JSON takes as long as to cut
+ * the pod out of its list, and most lists repeat the same pods. More than a node has.
+ */
+const mostRemembered = 1_000
 
 const propagated: readonly Edit[] = [{ op: 'set', path: ['spec', 'hostNetwork'], value: true }]

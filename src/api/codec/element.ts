@@ -34,6 +34,9 @@ export interface Element {
 export interface Cursor extends Element {
   readonly namespace: string
   readonly name: string
+  /** Empty where the object has none. */
+  readonly uid: string
+  readonly resourceVersion: string
   readonly kind: string
   /** `v1`, or `group/version`. */
   readonly apiVersion: string

@@ -132,12 +132,12 @@ export function decide(
   object: ApiObject,
   onDecision: OnDecision,
 ): ApiObject | undefined {
-  if (isMirror(gvk, encoding, object)) return object
   let result = object
   for (const { definition, filter } of active) {
     const { name } = definition
     try {
       const decision = filter(cursorOf(encoding, gvk, result))
+      if (decision !== 'leave' && isMirror(gvk, encoding, object)) return object
       if (decision === 'withhold') {
         if (definition.withholds === false) throw new Error('the filter may withhold nothing')
         onDecision(name, 'withheld')
@@ -147,6 +147,7 @@ export function decide(
       onDecision(name, edited === result ? 'left' : 'edited')
       result = edited
     } catch (cause) {
+      if (isMirror(gvk, encoding, object)) return object
       onDecision(name, 'failed', cause)
       if (definition.onError === 'withhold') return undefined
     }

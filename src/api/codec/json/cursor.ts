@@ -13,15 +13,19 @@ import { Members, skipSpace, textOf, valueEnd } from './members.ts'
 export class JsonCursor implements Cursor {
   readonly namespace: string
   readonly name: string
+  readonly uid: string
+  readonly resourceVersion: string
   readonly #bytes: Buffer
   readonly #gvk: GVK
   #top: Map<string, number> | undefined
 
-  constructor(gvk: GVK, { namespace, name, bytes }: ApiObject) {
-    this.namespace = namespace
-    this.name = name
+  constructor(gvk: GVK, object: ApiObject) {
+    this.namespace = object.namespace
+    this.name = object.name
+    this.uid = object.uid
+    this.resourceVersion = object.resourceVersion
     this.#gvk = gvk
-    this.#bytes = asBuffer(bytes)
+    this.#bytes = asBuffer(object.bytes)
   }
 
   get kind(): string {

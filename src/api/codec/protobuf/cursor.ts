@@ -28,12 +28,16 @@ interface FieldAtPath {
 export class ProtobufCursor implements Cursor {
   readonly namespace: string
   readonly name: string
+  readonly uid: string
+  readonly resourceVersion: string
   readonly #gvk: GVK
   readonly #top: readonly Occurrence[]
 
   constructor(gvk: GVK, object: ApiObject) {
     this.namespace = object.namespace
     this.name = object.name
+    this.uid = object.uid
+    this.resourceVersion = object.resourceVersion
     this.#gvk = gvk
     this.#top = [whole(asBuffer(object.bytes))]
   }
