@@ -32,17 +32,11 @@ interface HubAddressParts {
 const againMs = 60_000
 const brokenAgainMs = 10_000
 
-/** How long a connection to this node may take. */
-const connectMs = 2_000
-
 /**
- * A busy node may not answer for a moment; a pod that starts meanwhile would keep another address.
+ * How long a connection to this node may take: a busy one may not answer for a moment, and a pod
+ * that starts then would keep another address.
  */
-const toleratedSilences = 2
-
-/** The result of a probe. `silent` may be transient, the others are not. */
-type ProbeOutcome =
-  { readonly kind: 'reached' } | { readonly kind: 'refused' | 'silent'; readonly why: string }
+const connectMs = 10_000
 
 /**
  * Whether pods can be directed to the hub: at --hub-address, or else at the dummy interface, this
@@ -61,13 +55,10 @@ export class ReachableAddress implements Disposable {
   /** The result of making the dummy interface; `why` is the reason that prevents its use. */
   #dummy: { readonly why: string | undefined } | undefined
   #address: HubAddress | null = null
-  /**
-   * Why pods are not directed to the hub, or would not be if the last failures were not tolerated.
-   */
+  /** Why pods are not directed to the hub. */
   #why: string | undefined
   /** Why pods that dial a ClusterIP of default/kubernetes are not led to the address. */
   #whyNotForService: string | undefined
-  #silences = 0
   #probing: Promise<void> | undefined
   #again = false
   #timer: Disposable | undefined
@@ -77,7 +68,7 @@ export class ReachableAddress implements Disposable {
     this.#parts = parts
     const why = this.#refusal()
     // A refusal that needs no probe is published at once.
-    if (why !== undefined) this.#settle({ kind: 'refused', why })
+    if (why !== undefined) this.#settle(why)
   }
 
   /** Resolves after the first probe; `undefined`: it is over. */
@@ -136,8 +127,10 @@ export class ReachableAddress implements Disposable {
     this.#timer?.[Symbol.dispose]()
     while (this.#again && !this.#closed) {
       this.#again = false
-      const finding = await this.#probeTwiceAtFirst()
-      if (!this.#closed && !this.#again) this.#settle(finding)
+      const why = await this.#fault().catch(
+        (cause: unknown) => `it cannot be looked at: ${String(cause)}`,
+      )
+      if (!this.#closed && !this.#again) this.#settle(why)
     }
     // At once: a later call of `probe` must not wait for this one.
     this.#probing = undefined
@@ -145,34 +138,18 @@ export class ReachableAddress implements Disposable {
     this.#timer = after(this.#why === undefined ? againMs : brokenAgainMs, () => void this.probe())
   }
 
-  /**
-   * A booting node is busy, and pods keep the address that they start with: a first probe without
-   * an answer is repeated.
-   */
-  async #probeTwiceAtFirst(): Promise<ProbeOutcome> {
-    const first = await this.#probeOnce()
-    return first.kind === 'silent' && !this.#isProbed ? this.#probeOnce() : first
-  }
-
-  async #probeOnce(): Promise<ProbeOutcome> {
-    try {
-      return await this.#outcome()
-    } catch (cause) {
-      return { kind: 'refused', why: `it cannot be looked at: ${String(cause)}` }
-    }
-  }
-
-  async #outcome(): Promise<ProbeOutcome> {
+  /** Why the hub is not reached; `undefined`: it is. */
+  async #fault(): Promise<string | undefined> {
     const why = this.#refusal()
     const configured = this.#configured()
-    if (why !== undefined || !configured) return { kind: 'refused', why: why ?? '' }
+    if (why !== undefined || !configured) return why ?? ''
     const { hostNetworkNode } = this.#parts.pods
     const seen = await reach(configured, this.#parts.ca() ?? '')
-    if ('kind' in seen) return seen
+    if (typeof seen === 'string') return seen
     if (isLoopback(seen.remoteAddress) && !hostNetworkNode) return onLoopback(configured)
     const own = new X509Certificate(this.#parts.certificate())
-    if (seen.certificate.equals(own.raw)) return { kind: 'reached' }
-    return { kind: 'refused', why: `another server answers at ${shownAs(configured)}` }
+    if (seen.certificate.equals(own.raw)) return undefined
+    return `another server answers at ${shownAs(configured)}`
   }
 
   /** Why no probe is needed; `undefined`: one is. */
@@ -183,7 +160,7 @@ export class ReachableAddress implements Disposable {
     if (this.#parts.ca() === undefined)
       return 'the credentials of the hub name no authority of the cluster'
     if (!configured) return this.#dummy?.why
-    return isLoopback(configured.host) && !hostNetworkNode ? onLoopback(configured).why : undefined
+    return isLoopback(configured.host) && !hostNetworkNode ? onLoopback(configured) : undefined
   }
 
   /** Whether the configuration has pods led to the hub. */
@@ -206,15 +183,13 @@ export class ReachableAddress implements Disposable {
     return used && { host: used.host, port: used.port || (this.#securePort ?? 0) }
   }
 
-  #settle(finding: ProbeOutcome): void {
-    this.#silences = finding.kind === 'silent' ? this.#silences + 1 : 0
-    const why = finding.kind === 'reached' ? undefined : finding.why
-    const forgiven = finding.kind === 'silent' && this.#silences <= toleratedSilences
+  #settle(why: string | undefined): void {
     const reached = why === undefined && this.#configured()
     if (reached) this.#whyNotForService = this.#lookForService()
-    const forService = this.#whyNotForService === undefined
-    const address = reached ? { ...reached, forService } : forgiven ? this.#address : null
-    this.#logChange(address, why)
+    const address = reached
+      ? { ...reached, forService: this.#whyNotForService === undefined }
+      : null
+    if (!this.#isProbed || why !== this.#why) this.#logChange(address, why)
     this.#why = why
     this.#address = address
     this.#parts.metrics.hubAddressReachable.set(address ? 1 : 0)
@@ -223,19 +198,14 @@ export class ReachableAddress implements Disposable {
     this.#firstProbe.resolve()
   }
 
-  /** Logs changes. */
   #logChange(address: HubAddress | null, why: string | undefined): void {
     const { log } = this.#parts
-    const isLed = address !== null
-    if (this.#isProbed && why === this.#why && isLed === (this.#address !== null)) return
-    if (why === undefined) log.info({ address }, 'pods are led to the hub')
-    else if (isLed) log.warn({ address, why }, 'pods are led to the hub, where it did not answer')
-    else {
+    if (address) log.info({ address }, 'pods are led to the hub')
+    else
       log[this.isWanted ? 'warn' : 'info'](
         { why },
         'pods are not led to the hub: masterservice, serviceenvupdater and forwardkubesvctraffic do nothing',
       )
-    }
   }
 
   [Symbol.dispose](): void {
@@ -249,10 +219,8 @@ type Address = Pick<HubAddress, 'host' | 'port'>
 
 const shownAs = ({ host, port }: Address): string => joinHostPort({ address: host, port })
 
-const onLoopback = (address: Address): ProbeOutcome & { kind: 'refused' } => ({
-  kind: 'refused',
-  why: `${shownAs(address)} is on loopback, where pods reach themselves`,
-})
+const onLoopback = (address: Address): string =>
+  `${shownAs(address)} is on loopback, where pods reach themselves`
 
 /** The server at the address. */
 interface TlsPeer {
@@ -261,8 +229,11 @@ interface TlsPeer {
   readonly certificate: Buffer
 }
 
-/** Connects as a pod does: with the cluster's authorities, and the address as the server name. */
-function reach(address: Address, ca: string): Promise<TlsPeer | ProbeOutcome> {
+/**
+ * Connects as a pod does: with the cluster's authorities, and the address as the server name.
+ * Resolves with the reason where that fails.
+ */
+function reach(address: Address, ca: string): Promise<TlsPeer | string> {
   const { host, port } = address
   return new Promise((resolve) => {
     const socket = connect({
@@ -272,14 +243,12 @@ function reach(address: Address, ca: string): Promise<TlsPeer | ProbeOutcome> {
       allowPartialTrustChain: true,
       ...(isIP(host) === 0 && { servername: host }),
     })
-    const over = (result: TlsPeer | ProbeOutcome): void => {
+    const over = (result: TlsPeer | string): void => {
       silence[Symbol.dispose]()
       socket.destroy()
       resolve(result)
     }
-    const silence = after(connectMs, () =>
-      over({ kind: 'silent', why: `${shownAs(address)} does not answer` }),
-    )
+    const silence = after(connectMs, () => over(`${shownAs(address)} does not answer`))
     socket.once('error', (error: NodeJS.ErrnoException) => over(whyNot(address, error)))
     socket.once('secureConnect', () => {
       const { raw } = socket.getPeerCertificate()
@@ -292,16 +261,15 @@ function reach(address: Address, ca: string): Promise<TlsPeer | ProbeOutcome> {
  * The result of a failed connection: by OpenSSL's codes for certificates, Node's for their names,
  * and otherwise those of the network.
  */
-function whyNot(address: Address, { code = '', message }: NodeJS.ErrnoException): ProbeOutcome {
+function whyNot(address: Address, { code = '', message }: NodeJS.ErrnoException): string {
   const where = shownAs(address)
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
-    return { kind: 'refused', why: `the certificate at ${where} does not name ${address.host}` }
+    return `the certificate at ${where} does not name ${address.host}`
   }
   if (/^(UNABLE_TO_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_|HOSTNAME_)/.test(code)) {
-    const why = `the certificate at ${where} is not one that pods trust (${code})`
-    return { kind: 'refused', why }
+    return `the certificate at ${where} is not one that pods trust (${code})`
   }
-  return { kind: 'silent', why: `no answer at ${where}: ${message}` }
+  return `no answer at ${where}: ${message}`
 }
 
 interface LearnParts {
