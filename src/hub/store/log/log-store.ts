@@ -136,7 +136,6 @@ export class LogStore implements ObjectStore {
     const collection = this.#collectionOf(key)
     if (!collection) return undefined
     const { gvk, version: resourceVersion, extra, seenAt: confirmedAt } = collection
-    const { changedAt, listedAt } = collection
     const all = [...collection.members.values()].toSorted(byName)
     const members = isRead ? all.filter(isRead) : all
     const { scope } = collection.address
@@ -146,7 +145,7 @@ export class LogStore implements ObjectStore {
         throw new StoreFailure('an object of the list is damaged, or gone')
       return objects
     })
-    return { gvk, resourceVersion, changedAt, listedAt, extra, confirmedAt, batches }
+    return { gvk, resourceVersion, extra, confirmedAt, batches }
   }
 
   confirmedAt(key: CollectionKey): number | undefined {
