@@ -162,16 +162,19 @@ void t.test(
   },
 )
 
-void t.test('new pods are withheld while propagation needs a Node that may not be read', async (t) => {
-  const cloud = await cloudWithPools(t)
-  cloud.sandbox.authorize(({ resource }) => resource !== 'nodes')
-  cloud.sandbox.create(pods, pod('web'))
-  const hub = await started(t, cloud, {
-    flags: ['--plain-proxy=true', '--host-network-propagation=on'],
-  })
-  await untilShown(hub.as('kube-proxy'), everywhere)
-  t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, [])
-})
+void t.test(
+  'new pods are withheld while propagation needs a Node that may not be read',
+  async (t) => {
+    const cloud = await cloudWithPools(t)
+    cloud.sandbox.authorize(({ resource }) => resource !== 'nodes')
+    cloud.sandbox.create(pods, pod('web'))
+    const hub = await started(t, cloud, {
+      flags: ['--plain-proxy=true', '--host-network-propagation=on'],
+    })
+    await untilShown(hub.as('kube-proxy'), everywhere)
+    t.strictSame((await hub.as('kubelet').list(podsOfNode)).names, [])
+  },
+)
 
 void t.test('a Node that does not exist yet delays no request', async (t) => {
   const cloud = await cloudWithTopology(t)
