@@ -61,6 +61,11 @@ interface RequestWithBody {
   readonly content: Buffer
 }
 
+interface WholeAnswer {
+  readonly body: Buffer
+  readonly asItCame: BodyReply
+}
+
 interface EncodedBody {
   readonly encoding: Encoding
   readonly body: Buffer
@@ -116,83 +121,89 @@ export class Recorder {
     return this.#store.version(this.#store.copyOf(collectionKey(exchange, info, of)))
   }
 
-  /** Records an answer by its plan. Throws a `BrokenAnswer`. */
-  async record(what: RecordingPlan, exchange: Exchange, reply: UpstreamReply): Promise<Reply> {
-    if (reply.headers.get('content-encoding') !== undefined && !isGzip(reply.headers)) return reply
-    if (reply.status === 404 && what.kind === 'object' && exchange.method === 'GET') {
-      return this.#absence(exchange, what.info, reply)
+  /**
+   * Records an answer by its plan. Throws a `BrokenAnswer`. A promise only where there is something
+   * to wait for.
+   */
+  record(what: RecordingPlan, exchange: Exchange, reply: UpstreamReply): Reply | Promise<Reply> {
+    const { headers, status } = reply
+    if (headers.get('content-encoding') !== undefined && !isGzip(headers)) return reply
+    const encoding = encodingOf(headers.get('content-type'))
+    if (what.kind === 'document') {
+      if (status !== 200) return reply
+      return this.#whole(exchange, reply, (whole) => this.#document(exchange, whole))
     }
+    if (encoding === undefined) return reply
+    if (status === 404 && what.kind === 'object' && exchange.method === 'GET')
+      return this.#whole(exchange, reply, (whole) =>
+        this.#absence(exchange, what.info, encoding, whole),
+      )
     if (what.kind === 'token' || what.kind === 'review') {
-      return this.#answeredByBody(exchange, what, reply)
+      if (status !== 201) return reply
+      return this.#whole(exchange, reply, (whole) =>
+        this.#answeredByBody(exchange, what, encoding, whole),
+      )
     }
-    const isCreated = reply.status === 201 && (what.kind === 'object' || what.kind === 'event')
-    if (reply.status !== 200 && !isCreated) return reply
-    if (what.kind === 'document') return this.#document(exchange, reply)
-    const encoding = encodingOf(reply.headers.get('content-type'))
-    const isAccepted = exchange.representations.some((each) => each.encoding === encoding)
-    if (encoding === undefined || !isAccepted) return reply
-    switch (what.kind) {
-      case 'event':
-        return this.#event(exchange, what.info, reply, encoding)
-      case 'object':
-        return this.#object(exchange, what, reply, encoding)
-      case 'list':
-        return this.#list(exchange, what, reply, encoding)
-    }
+    const isCreated = status === 201 && what.kind !== 'list'
+    if (status !== 200 && !isCreated) return reply
+    if (!exchange.representations.some((each) => each.encoding === encoding)) return reply
+    if (what.kind === 'list') return this.#list(exchange, what, reply, encoding)
+    return this.#whole(exchange, reply, (whole) =>
+      what.kind === 'event'
+        ? this.#event(exchange, what.info, encoding, whole)
+        : this.#object(exchange, what.info, encoding, whole),
+    )
   }
 
-  async #object(
+  #object(
     exchange: Exchange,
-    { info }: ObjectsPlan,
-    reply: UpstreamReply,
+    info: ResourceRequest,
     encoding: Encoding,
-  ): Promise<Reply> {
-    const whole = await this.#whole(exchange, reply)
-    if ('rest' in whole) return whole.rest
-    const { body, asItCame } = whole
+    { body, asItCame }: WholeAnswer,
+  ): Reply | Promise<Reply> {
     const representation = answeredRepresentation(exchange, encoding, body)
     if (representation === undefined) return asItCame
-    let read: Pick<ObjectReply, 'gvk' | 'object'>
+    const { projection } = representation
+    const read = this.#reading(exchange, () => readObject(encoding, projection, body))
+    if (!read) return asItCame
+    // The name of a created object is in its body, and in the answer.
+    const name = info.name ?? read.object.name
+    const key = { ...objectKey(exchange, info, representation), name }
+    const reply: ObjectReply = { ...asItCame, kind: 'object', representation, ...read }
+    return this.#write('object', this.#store.put(key, read.gvk, read.object)).then(() => reply)
+  }
+
+  /** What `read` finds in a body; `undefined` where that is malformed. */
+  #reading<T>(exchange: Exchange, read: () => T): T | undefined {
     try {
-      read = readObject(encoding, representation.projection, body)
+      return read()
     } catch (error) {
       if (!(error instanceof MalformedBody)) throw error
       this.hooks.onMalformed(error, exchange)
-      return asItCame
+      return undefined
     }
-    const { name } = read.object
-    // The name of a created object is in its body, and in the answer.
-    const key = { ...objectKey(exchange, info, representation), name: info.name ?? name }
-    await this.#write('object', this.#store.put(key, read.gvk, read.object))
-    return { ...asItCame, kind: 'object', representation, ...read }
   }
 
   /** An event of the node is kept beside the store. */
-  async #event(
+  #event(
     exchange: Exchange,
     { gvr }: ResourceRequest,
-    reply: UpstreamReply,
     encoding: Encoding,
-  ): Promise<Reply> {
-    const whole = await this.#whole(exchange, reply)
-    if ('rest' in whole) return whole.rest
-    const { body, asItCame } = whole
-    try {
-      this.hooks.onEvent(gvr, encoding, readObject(encoding, 'object', body))
-    } catch (error) {
-      if (!(error instanceof MalformedBody)) throw error
-      this.hooks.onMalformed(error, exchange)
-    }
+    { body, asItCame }: WholeAnswer,
+  ): Reply {
+    this.#reading(exchange, () =>
+      this.hooks.onEvent(gvr, encoding, readObject(encoding, 'object', body)),
+    )
     return asItCame
   }
 
   /** Removes a deleted object in every representation. The answer itself is not stored. */
-  async #absence(exchange: Exchange, info: ResourceRequest, reply: UpstreamReply): Promise<Reply> {
-    const encoding = encodingOf(reply.headers.get('content-type'))
-    if (encoding === undefined) return reply
-    const whole = await this.#whole(exchange, reply)
-    if ('rest' in whole) return whole.rest
-    const { body, asItCame } = whole
+  async #absence(
+    exchange: Exchange,
+    info: ResourceRequest,
+    encoding: Encoding,
+    { body, asItCame }: WholeAnswer,
+  ): Promise<Reply> {
     if (isObjectNotFound(encoding, body, info.name ?? '')) {
       // Collections have their own watch, which may not have seen the deletion yet.
       const keys = exchange.representations.map((representation) =>
@@ -206,11 +217,8 @@ export class Recorder {
     return asItCame
   }
 
-  async #document(exchange: Exchange, reply: UpstreamReply): Promise<Reply> {
-    const whole = await this.#whole(exchange, reply)
-    if ('rest' in whole) return whole.rest
-    const contentType = reply.headers.get('content-type') ?? ''
-    const { body, asItCame } = whole
+  async #document(exchange: Exchange, { body, asItCame }: WholeAnswer): Promise<Reply> {
+    const contentType = asItCame.headers.get('content-type') ?? ''
     const key = documentKey(exchange, contentType)
     if (key) await this.#write('document', putDocument(this.#store, key, contentType, body))
     return asItCame
@@ -220,25 +228,17 @@ export class Recorder {
   async #answeredByBody(
     exchange: Exchange,
     what: Extract<Recordable, { readonly content: Buffer }>,
-    reply: UpstreamReply,
+    encoding: Encoding,
+    { body, asItCame }: WholeAnswer,
   ): Promise<Reply> {
-    const encoding = encodingOf(reply.headers.get('content-type'))
-    if (reply.status !== 201 || encoding === undefined) return reply
-    const whole = await this.#whole(exchange, reply)
-    if ('rest' in whole) return whole.rest
-    let written: Promise<void> | undefined
-    try {
-      const answer = { encoding, body: whole.body }
-      written =
-        what.kind === 'token'
-          ? this.#token(exchange, what, answer)
-          : this.#review(exchange, what, answer)
-    } catch (error) {
-      if (!(error instanceof MalformedBody)) throw error
-      this.hooks.onMalformed(error, exchange)
-    }
+    const answer = { encoding, body }
+    const written = this.#reading(exchange, () =>
+      what.kind === 'token'
+        ? this.#token(exchange, what, answer)
+        : this.#review(exchange, what, answer),
+    )
     if (written) await this.#write(what.kind, written)
-    return whole.asItCame
+    return asItCame
   }
 
   /** Throws `MalformedBody`, as `#review` does; `undefined` where there is nothing to record. */
@@ -268,37 +268,36 @@ export class Recorder {
   }
 
   /**
-   * The whole body, and the answer with it as the client accepts it; or, where it is too long, the
-   * reply as it would have been. Throws a `BrokenAnswer`.
+   * Gives `keep` the whole body, and the answer with it as the client accepts it; the reply as it
+   * would have been where it is too long. Throws a `BrokenAnswer`.
    */
-  async #whole(
+  #whole(
     exchange: Exchange,
     reply: UpstreamReply,
-  ): Promise<{ body: Buffer; asItCame: BodyReply } | { rest: UpstreamReply }> {
+    keep: (whole: WholeAnswer) => Reply | Promise<Reply>,
+  ): Reply | Promise<Reply> {
     if (reply.kind === 'body' && !isGzip(reply.headers))
-      return { body: asBuffer(reply.body), asItCame: reply }
-    if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return { rest: reply }
+      return keep({ body: asBuffer(reply.body), asItCame: reply })
+    if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return reply
     const replayable = new ReplayableBody(reply, this.hooks.onUnpacked)
-    const body = await replayable.whole(wholeBodyBytes).catch(brokenAnswer)
-    if (body === undefined) return { rest: replayable.replay() }
-    const asItCame: BodyReply =
-      replayable.isCompressed && !acceptsGzip(exchange.headers)
-        ? { ...reply, kind: 'body', headers: withLength(reply.headers, body), body }
-        : {
-            ...reply,
-            kind: 'body',
-            body: replayable.isCompressed ? joined(replayable.keptBytes()) : body,
-          }
-    return { body, asItCame }
+    return replayable.whole(wholeBodyBytes).then((body) => {
+      if (body === undefined) return replayable.replay()
+      const isUnpacked = replayable.isCompressed && !acceptsGzip(exchange.headers)
+      const asItCame: BodyReply = {
+        ...reply,
+        kind: 'body',
+        headers: isUnpacked ? withLength(reply.headers, body) : reply.headers,
+        body: replayable.isCompressed && !isUnpacked ? joined(replayable.keptBytes()) : body,
+      }
+      return keep({ body, asItCame })
+    }, brokenAnswer)
   }
 
-  async #write(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
-    try {
-      await written
-      this.hooks.onRecorded(kind)
-    } catch (cause) {
-      this.hooks.onStoreFailure(cause)
-    }
+  #write(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
+    return written.then(
+      () => this.hooks.onRecorded(kind),
+      (cause: unknown) => this.hooks.onStoreFailure(cause),
+    )
   }
 
   async #list(

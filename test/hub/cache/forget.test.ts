@@ -36,7 +36,7 @@ async function recording(directory: string) {
     kept: () => keys.map((key) => cache.store.get(key) !== undefined),
     record: (reply: BytesReply, path = url): Promise<Reply> => {
       const asked = exchangeOf(path, { headers })
-      return cache.recorder.record(cache.recorder.plan(asked)!, asked, reply)
+      return Promise.resolve(cache.recorder.record(cache.recorder.plan(asked)!, asked, reply))
     },
   }
 }

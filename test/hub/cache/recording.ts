@@ -86,7 +86,7 @@ export async function recordingIn(directory: string) {
     const what = recorder.plan(exchange)
     if (!what) throw new Error(`${exchange.url} is not recorded`)
     const replyTo = (...chunks: readonly string[]): Promise<Reply> =>
-      recorder.record(what, exchange, replyOf(chunks))
+      Promise.resolve(recorder.record(what, exchange, replyOf(chunks)))
     return {
       reply: replyTo,
       answer: async (...chunks) => {

@@ -9,7 +9,7 @@ import { checkDecodable } from '../decode-limit.ts'
 import { elementsOf, locate, rowObject } from './locate.ts'
 import { Members, skipSpace, textOf, valueEnd } from './members.ts'
 
-/** See `Cursor`. The top-level members are scanned once, at the first read. */
+/** See `Cursor`. The members of the object, and theirs, are scanned once, at the first read. */
 export class JsonCursor implements Cursor {
   readonly namespace: string
   readonly name: string
@@ -17,7 +17,8 @@ export class JsonCursor implements Cursor {
   readonly resourceVersion: string
   readonly #bytes: Buffer
   readonly #gvk: GVK
-  #top: Map<string, number> | undefined
+  #top: Places | undefined
+  readonly #inner = new Map<string, Places>()
 
   constructor(gvk: GVK, object: ApiObject) {
     this.namespace = object.namespace
@@ -80,12 +81,20 @@ export class JsonCursor implements Cursor {
     return hash('sha256', this.#bytes.subarray(at, valueEnd(this.#bytes, at)), 'base64')
   }
 
-  #locate([first, ...rest]: Path): number {
+  #locate(path: Path): number {
+    const [first, second] = path
     if (typeof first !== 'string' || first === '*') {
       throw new PathError('a path begins with a field of the object')
     }
-    this.#top ??= topOf(this.#bytes, this.#gvk.kind === 'Table' ? rowObject(this.#bytes) : 0)
-    return locate(this.#bytes, this.#top.get(first) ?? -1, rest)
+    this.#top ??= membersIn(this.#bytes, this.#gvk.kind === 'Table' ? rowObject(this.#bytes) : 0)
+    const at = this.#top.get(first) ?? -1
+    if (typeof second !== 'string' || second === '*') return locate(this.#bytes, at, path, 1)
+    let inner = this.#inner.get(first)
+    if (!inner) {
+      inner = membersIn(this.#bytes, this.#bytes[at] === 0x7b ? at : -1)
+      this.#inner.set(first, inner)
+    }
+    return locate(this.#bytes, inner.get(second) ?? -1, path, 2)
   }
 }
 
@@ -140,7 +149,10 @@ function isThere(bytes: Buffer, at: number): boolean {
 const countAt = (bytes: Buffer, at: number): number =>
   at < 0 || bytes[at] !== 0x5b ? 0 : elementsOf(bytes, at).length
 
-function topOf(bytes: Buffer, at: number): Map<string, number> {
+/** Where the values of an object's members begin. */
+type Places = ReadonlyMap<string, number>
+
+function membersIn(bytes: Buffer, at: number): Places {
   const top = new Map<string, number>()
   if (at < 0) return top
   for (const members = new Members(bytes, at); members.next();) {

@@ -44,10 +44,19 @@ export function elementsOf(bytes: Buffer, at: number): Span[] {
   return found
 }
 
-/** The position of the value at `path`, relative to the value at `at`; -1 if there is none. */
-export function locate(bytes: Buffer, at: number, path: readonly (string | number)[]): number {
+/**
+ * The position of the value at `path`, from its step `from` on, relative to the value at `at`; -1
+ * if there is none.
+ */
+export function locate(
+  bytes: Buffer,
+  at: number,
+  path: readonly (string | number)[],
+  from = 0,
+): number {
   let place = at
-  for (const step of path) {
+  for (let i = from; i < path.length; i++) {
+    const step = path[i] ?? ''
     if (place < 0) return -1
     place = typeof step === 'number' ? elementAt(bytes, place, step) : memberAt(bytes, place, step)
   }

@@ -60,6 +60,9 @@ export interface StoreOverview {
   readonly omitted: number
 }
 
+/** What there is to wait for where nothing is written. */
+const alreadyStored = Promise.resolve()
+
 /** Reads the state in memory, and bodies from the log; writes records to the log. */
 export class LogStore implements ObjectStore {
   readonly #parts: StoreParts
@@ -210,15 +213,14 @@ export class LogStore implements ObjectStore {
     return { ...key, partition: { ...partition, identity: everyone } }
   }
 
-  async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+  put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const { path, bodies } = this.#parts
     const scope = this.#scopeKey(key)
     const holder = holderIn(scope, key)
     const stored = this.#scopeOf(key)
     if (stored && this.#forgetting === 0 && this.#hasRecorded(stored, object)) {
       const record = stored.grantOf(nameKey(object), holder)
-      if (record) await path.push({ compose: () => ({ record }) })
-      return
+      return record ? path.push({ compose: () => ({ record }) }) : alreadyStored
     }
     const compose = (): Composed => {
       const [confirmedAt, mark] = [now(), markOf(object)]
@@ -227,7 +229,7 @@ export class LogStore implements ObjectStore {
         bodies: [bodies.stored(scope, object)],
       }
     }
-    await path.push({ compose, bytes: object.bytes.byteLength })
+    return path.push({ compose, bytes: object.bytes.byteLength })
   }
 
   async forget(key: ObjectKey): Promise<void> {
