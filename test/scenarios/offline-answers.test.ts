@@ -234,12 +234,10 @@ void t.test('equivalent selectors are the same, however they are written', async
 void t.test('an invalid selector is refused offline as it is online', async (t) => {
   const { cloud, hub } = await onlineNode(t)
   const kubelet = hub.as('kubelet')
-  const unreadable = [
-    'labelSelector=a%20b',
-    'fieldSelector=spec.nodeName',
-    'fieldSelector=spec.nothing%3D1',
-    'fieldSelector=metadata.name%3Da,spec.nothing%3D1',
-  ].flatMap((selector) => [`/api/v1/pods?${selector}`, `/api/v1/pods?watch=true&${selector}`])
+  const unreadable = ['labelSelector=a%20b', 'fieldSelector=spec.nodeName'].flatMap((selector) => [
+    `/api/v1/pods?${selector}`,
+    `/api/v1/pods?watch=true&${selector}`,
+  ])
   const online = await Promise.all(unreadable.map((path) => kubelet.get(path)))
   await goOffline(cloud, hub)
   for (const [i, path] of unreadable.entries()) {

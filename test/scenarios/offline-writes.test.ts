@@ -96,12 +96,6 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.match(objectOf(series), { code: 404, reason: 'NotFound' })
     })
 
-    await t.test('an event of another namespace is refused as online', async (t) => {
-      const elsewhere = '/api/v1/namespaces/kube-system/events'
-      const refused = await send('POST', elsewhere, event)
-      t.match(objectOf(refused), { code: 400, reason: 'BadRequest', message: /does not match/ })
-    })
-
     await t.test('a CSINode that the cloud has shown is confirmed', async (t) => {
       t.equal((await kubelet.get(`${csiPath}/${nodeName}`)).status, 200)
       t.match(objectOf(await send('POST', csiPath, csiNode)), {

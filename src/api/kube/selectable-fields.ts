@@ -104,10 +104,6 @@ const kinds: Readonly<Record<string, SelectableKind>> = {
 export const selectableKind = (gvr: GVR): SelectableKind | undefined =>
   kinds[qualifiedResource(gvr)]
 
-/** Whether an API server accepts a selector of this field for a kind with fields of its own. */
-export const isSelectable = ({ fields, byNamespace }: SelectableKind, name: string): boolean =>
-  name === 'metadata.name' || (name === 'metadata.namespace' && byNamespace) || fields.has(name)
-
 /**
  * The text that is compared with the selector's value. `read` returns the scalar at a path,
  * `undefined` if there is none.

@@ -1,9 +1,8 @@
-import { isSelectable, selectableKind } from '../../api/kube/selectable-fields.ts'
 import { tableOfRow } from '../../api/codec/object.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
-import { covers, parseFieldSelector, selectorOfName } from '../../api/kube/selectors.ts'
-import { badRequest, notFound, serviceUnavailable, StatusError } from '../../api/kube/status.ts'
+import { covers, selectorOfName } from '../../api/kube/selectors.ts'
+import { notFound, serviceUnavailable, StatusError } from '../../api/kube/status.ts'
 import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
@@ -31,20 +30,6 @@ export const neverCached = (): StatusError =>
   new StatusError(
     serviceUnavailable('the cloud cannot be reached, and the answer is not in the cache'),
   )
-
-/**
- * The refusal of a list or watch that no stored collection answers: the API server's 400 for a
- * field that its kind cannot be selected by, else `neverCached`. A newer API server may know more
- * fields: the hub repeats its stored answers.
- */
-export function unansweredCollection(info: ResourceRequest): StatusError {
-  const kind = selectableKind(info.gvr)
-  const selector = parseFieldSelector(info.query.get('fieldSelector') ?? '')
-  const unknown = kind && selector.find(({ field }) => !isSelectable(kind, field))
-  return unknown
-    ? new StatusError(badRequest(`field label not supported: ${unknown.field}`))
-    : neverCached()
-}
 
 /** The 503 for requests that only an API server can answer: writes, exec, logs. */
 export const needsTheCloud = (): StatusError =>
@@ -148,12 +133,12 @@ export function localList(
   const options = listOptionsOf(info.query, false, true)
   refuseVersionWithContinue(options)
   const collection = coveringCollection(wantedCollections(exchange, info), store)
-  if (!collection) throw unansweredCollection(info)
+  if (!collection) throw neverCached()
   const { representation, resourceVersion } = collection
   refuseInvalidVersion(options.resourceVersion, resourceVersion, 'list')
   refuseOtherListVersion(options, resourceVersion)
   const stored = storedList(collection, store)
-  if (!stored) throw unansweredCollection(info)
+  if (!stored) throw neverCached()
   const reply = listReply(representation, stored)
   return { ...reply, headers: withStaleness(reply.headers, exchange, stored.confirmedAt) }
 }

@@ -19,10 +19,10 @@ import {
   unsupportedMediaType,
 } from '../../api/kube/status.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
-import { objectRepresentation } from '../../api/request/representation.ts'
 import { isReview, isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
 import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
-import { objectKey, tokenKey } from './keys.ts'
+import { tokenKey } from './keys.ts'
+import { newestRecord } from './newest-records.ts'
 import type { NodeWrites } from './node-writes.ts'
 import { answerHeaders, objectReply, withStaleness } from './replies.ts'
 import { needsTheCloud, neverCached, storedObject } from './offline-reads.ts'
@@ -70,7 +70,7 @@ const answers: Record<string, Answer> = {
   'create csinodes.storage.k8s.io': existing,
   // A kubelet exits if this is refused for long.
   'update csinodes.storage.k8s.io': async (exchange, info, { store, nodeName }) => {
-    requireStored(exchange, info, store, nodeName)
+    requireStored(info, store, nodeName)
     return echoed(exchange, await requestObject(exchange), 200)
   },
 }
@@ -91,23 +91,10 @@ export async function localWrite(
   return answer(exchange, info, parts)
 }
 
-/** Throws 503 unless the object is stored, in any representation. */
-function requireStored(
-  exchange: Exchange,
-  info: ResourceRequest,
-  store: ObjectStore,
-  name: string,
-): void {
-  const representations = [
-    ...exchange.representations,
-    objectRepresentation('json'),
-    objectRepresentation('protobuf'),
-  ]
-  const isStored = representations.some((representation) => {
-    const found = store.get(objectKey(exchange, { ...info, name }, representation))
-    return found !== undefined && found !== 'absent'
-  })
-  if (!isStored) throw neverCached()
+/** Throws 503 unless a component of the node has read the object. */
+function requireStored({ gvr }: ResourceRequest, store: ObjectStore, name: string): void {
+  const record = newestRecord({ gvr, namespace: '', name }, { store, reach: 'node' })
+  if (typeof record !== 'object') throw neverCached()
 }
 
 /** Throws 409 for an object that is stored. */
@@ -117,23 +104,16 @@ async function existing(
   { store }: OfflineWriteParts,
 ): Promise<never> {
   const { name } = (await requestObject(exchange)).object
-  requireStored(exchange, info, store, name)
+  requireStored(info, store, name)
   throw new StatusError(alreadyExists({ ...info.gvr, name }))
 }
 
-/** As apiserver pkg/registry/rest/meta.go words it. */
-const otherNamespace =
-  'the namespace of the provided object does not match the namespace sent on the request'
-
 async function acceptedEvent(
   exchange: Exchange,
-  { gvr, namespace, query }: ResourceRequest,
+  { gvr, query }: ResourceRequest,
   { writes }: OfflineWriteParts,
 ): Promise<Reply> {
   const event = await requestObject(exchange)
-  if (event.object.namespace !== '' && event.object.namespace !== namespace) {
-    throw new StatusError(badRequest(otherNamespace))
-  }
   const reply = echoed(exchange, event, 201)
   if (!query.has('dryRun')) writes.keep(gvr, event.encoding, event)
   return reply

@@ -15,7 +15,6 @@ import {
   localObject,
   needsTheCloud,
   neverCached,
-  unansweredCollection,
 } from './offline-reads.ts'
 import { relayedToKubelet, type AtKubeletParts } from './at-kubelet.ts'
 import { readOnSite } from './on-site-reads.ts'
@@ -64,7 +63,7 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
     case 'watch': {
       if (info.name !== undefined) throw neverCached()
       const reply = parts.watch(exchange, info)
-      if (!reply) throw unansweredCollection(info)
+      if (!reply) throw neverCached()
       return reply
     }
   }

@@ -28,9 +28,6 @@ export const mostRecordedReviews = 2_048
 /** A longer status is not recorded, and the one before it is forgotten. */
 export const longestStatus = 16 * 1024
 
-/** An answer that only repeats the last one is not written more often. */
-const repeatedMs = 60_000
-
 /** The resource of answers, as they are stored. No path leads to it: its name has a slash. */
 export const reviewResource: GVR = {
   group: 'authorization.k8s.io',
@@ -80,7 +77,6 @@ export class RecordedReviews {
     const known = this.#stored(key)
     // The answer before it is outdated, and may have been yes.
     if (text.length > longestStatus) return known && this.#store.forget(key)
-    if (known && JSON.stringify(known.status) === text && isRecent(known)) return undefined
     if (!known && isRefusedToken(review, status)) return undefined
     if (!known) this.#makeRoom(key)
     const { namespace, name, gvr } = key
@@ -135,12 +131,6 @@ export class RecordedReviews {
  */
 const isRefusedToken = ({ kind }: Review, status: JsonObject): boolean =>
   kind === 'TokenReview' && status['authenticated'] !== true
-
-/** After the clock was set back an answer may date from the future. */
-function isRecent({ confirmedAt }: ReviewAnswer): boolean {
-  const age = now() - confirmedAt
-  return age >= 0 && age < repeatedMs
-}
 
 /** False for a token without an expiry. */
 const hasExpired = (token: string): boolean =>

@@ -85,13 +85,6 @@ void t.test('the last answer counts, for its review and its caller alone', async
   t.equal(nobody.last(review('a')), undefined)
 })
 
-void t.test('a repeated answer is not written again', async (t) => {
-  const caller = callerOf(await recorded(t))
-  await caller.put(review('a'))
-  t.equal(caller.put(review('a')), undefined)
-  t.ok(caller.put(review('a'), false))
-})
-
 void t.test('of many answers of one caller the oldest make room', async (t) => {
   const reviews = await recorded(t)
   const caller = callerOf(reviews)
