@@ -168,6 +168,18 @@ export function objectStoreContract(
     )
   })
 
+  promise('a list is read of the wanted objects alone', async (t, store) => {
+    await replace(store, collection(), head(9), [object('a', 1), object('b', 2)])
+    const seen: string[] = []
+    const list = store.list(collection(), ({ name, uid, version }) => {
+      seen.push(`${name} ${uid} ${version}`)
+      return version === '2'
+    })
+    const { uid } = object('a', 1)
+    t.strictSame(seen, [`a ${uid} 1`, `b ${object('b', 2).uid} 2`])
+    t.strictSame(list && texts([...list.batches].flat()), ['b at 2'])
+  })
+
   promise('a new list replaces the old one atomically', async (t, store) => {
     await replace(store, collection(), head(3), [object('a', 1), object('b', 2), object('c', 3)])
     await replace(store, collection(), head(6), [object('a', 1), object('b', 5), object('d', 6)])
