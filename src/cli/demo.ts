@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { RecentLines } from '../base/recent-lines.ts'
-import { readConfig, type HubConfig, type Setting } from '../config/config.ts'
+import { readConfig, type HubConfig } from '../config/config.ts'
 import { processSources } from '../config/process.ts'
 import { SettingsInForce } from '../config/settings-in-force.ts'
 import { startHub, type Hub, type HubOptions } from '../hub/hub.ts'
@@ -17,8 +17,8 @@ import { alsoTo, createLog, recentLogBounds, standardError, type LogSink } from 
 
 /**
  * Runs a cluster in memory, a hub in front of it and a node's programs behind it, prints what to
- * try, and reads commands from the keyboard. Flags are those of `start`; if a default port is in
- * use, the demo reports it and uses a free one.
+ * try, and reads commands from the keyboard. Flags are those of `start`; ports are free ones unless
+ * they are given.
  */
 export async function runDemo(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   if (argv.some((each) => /^--server-addr(=|$)/.test(each)))
@@ -47,7 +47,7 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
       if (welcomed) terminal.out(online ? back : gone)
     },
   }
-  const hub = await startOnFreePorts(result, terminal, options)
+  const hub = await startAt(result.config, terminal, options)
   if (hub === undefined) return 1
   const node = parts.use(new DemoNode(result.config, options, hub))
   const token = join(result.config.rootDir, 'inspect.token')
@@ -118,6 +118,8 @@ function flags(folder: string, servers: readonly string[], ca: string, user: obj
     `--kubeconfig=${kubeconfig}`,
     `--node-name=${nodeName}`,
     `--root-dir=${join(folder, 'state')}`,
+    // A hub of this machine may have the usual ones.
+    ...['serve', 'proxy', 'proxy-secure'].map((port) => `--${port}-port=0`),
     '--heartbeat-interval-seconds=2',
     // The demo rarely runs as root, and its data is made up.
     '--anonymous-loopback=node',
@@ -147,36 +149,18 @@ function writeKubeconfig(folder: string, name: string, cluster: object, user: ob
   return path
 }
 
-/** The configuration with any free port in place of a flag's. */
-const withFreePort: Readonly<Record<string, (config: HubConfig) => HubConfig>> = {
-  '--serve-port': (config) => ({ ...config, ops: { ...config.ops, port: 0 } }),
-  '--proxy-port': (config) => ({ ...config, proxy: { ...config.proxy, port: 0 } }),
-  '--proxy-secure-port': (config) => ({ ...config, proxy: { ...config.proxy, securePort: 0 } }),
-}
-
-/**
- * Starts the hub on the configured ports, with a free one for each default port that is in use.
- * `undefined` if it cannot listen at a port that was given; the reason is printed.
- */
-async function startOnFreePorts(
-  { config, settings }: { readonly config: HubConfig; readonly settings: readonly Setting[] },
+/** `undefined` if the hub cannot listen at a port that was given; the reason is printed. */
+async function startAt(
+  config: HubConfig,
   terminal: Terminal,
   options: HubOptions,
 ): Promise<Hub | undefined> {
-  const given = settings.filter(({ origin }) => origin !== undefined).map(({ name }) => `--${name}`)
-  let free = config
-  for (;;) {
-    try {
-      return await startHub(free, options)
-    } catch (error) {
-      if (!(error instanceof CannotListen)) throw error
-      const { code, portFlag = '', message } = error
-      const isUsual = code === 'EADDRINUSE' && !given.includes(portFlag)
-      const freed = isUsual ? withFreePort[portFlag]?.(free) : undefined
-      terminal.err(`nodehub demo: ${message}${freed ? '; a free one is used now' : ''}\n`)
-      if (freed === undefined) return undefined
-      free = freed
-    }
+  try {
+    return await startHub(config, options)
+  } catch (error) {
+    if (!(error instanceof CannotListen)) throw error
+    terminal.err(`nodehub demo: ${error.message}\n`)
+    return undefined
   }
 }
 

@@ -27,8 +27,8 @@ const reserved: readonly ReservedPort[] = [
   tcp(80, 'HTTP'),
   tcp(443, 'HTTPS'),
   essential(6443, 'an API server'),
-  tcp(9099, 'the health of a network plugin'),
-  tcp(9890, 'a network plugin'),
+  essential(9099, 'the health of a network plugin'),
+  essential(9890, 'a network plugin'),
   essential(10248, 'the health of the kubelet'),
   essential(10249, 'metrics of kube-proxy'),
   essential(10250, 'the kubelet'),
@@ -36,7 +36,11 @@ const reserved: readonly ReservedPort[] = [
 ]
 
 /** Services of type NodePort (kube-apiserver --service-node-port-range). */
-const nodePorts = { first: 30_000, last: 32_767, use: 'services of type NodePort' }
+const nodePorts = {
+  first: 30_000,
+  last: 32_767,
+  use: 'services of type NodePort (30000 to 32767)',
+}
 
 /**
  * The usual user of a port on a node; `undefined` if none is known. `more` are the ports of the
@@ -51,5 +55,5 @@ export function reservedFor(
   const found = all.find((each) => each.port === port && each.protocol === protocol)
   if (found) return found
   const isNodePort = port >= nodePorts.first && port <= nodePorts.last
-  return isNodePort ? { port, protocol, use: nodePorts.use } : undefined
+  return isNodePort ? { port, protocol, use: nodePorts.use, isEssential: true } : undefined
 }

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt } from '../../api/kube/json-at.ts'
 import { alternativesOf } from '../../api/kube/node-affinity.ts'
-import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
+import { mayRunOnHostNetwork } from '../../node/lint/placement.ts'
 import { oldLabels } from '../../node/lint/rules/old-names.ts'
 import { keptOffHostNetwork } from '../admission/pod.ts'
 
@@ -18,42 +18,18 @@ export interface WorkloadPlacement {
   readonly oldLabels: readonly string[]
 }
 
-/**
- * Reads the selectors of a pod, or of a workload's template. The pods are kept off where each
- * alternative of their required node affinity excludes host-network nodes (`NotIn ["true"]`,
- * `DoesNotExist`, `In` without `true`), or their node selector requires another value of the label.
- * Terms without any condition match nothing and are left out.
- */
+/** Reads the selectors of a pod, or of a workload's template. */
 export function workloadPlacement(pod: JsonObject): WorkloadPlacement {
-  const terms = alternativesOf(pod)
-  const selector = objectAt(pod, 'spec', 'nodeSelector')
-  const wanted = selector[hostNetworkLabel]
+  const spec = objectAt(pod, 'spec')
   const keys = new Set([
-    ...Object.keys(selector),
-    ...terms.flatMap(conditionsOf).map((each) => textAt(each, 'key')),
+    ...Object.keys(objectAt(spec, 'nodeSelector')),
+    ...alternativesOf(pod)
+      .flatMap((term) => listAt(term, 'matchExpressions'))
+      .map((each) => textAt(each, 'key')),
   ])
   return {
-    keptOff:
-      (wanted !== undefined && wanted !== 'true') ||
-      (terms.length > 0 && terms.every((term) => conditionsOf(term).some(keepsOff))),
+    keptOff: !mayRunOnHostNetwork(spec),
     oldLabels: oldKeys.filter((label) => keys.has(label)),
-  }
-}
-
-const conditionsOf = (term: Json): readonly Json[] => listAt(term, 'matchExpressions')
-
-function keepsOff(condition: Json): boolean {
-  if (textAt(condition, 'key') !== hostNetworkLabel) return false
-  const values = listAt(condition, 'values')
-  switch (textAt(condition, 'operator')) {
-    case 'DoesNotExist':
-      return true
-    case 'NotIn':
-      return values.includes('true')
-    case 'In':
-      return !values.includes('true')
-    default:
-      return false
   }
 }
 

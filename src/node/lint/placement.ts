@@ -65,8 +65,12 @@ const nodeOfUnknown = (name: string): NodeModel => ({
   taints: [],
 })
 
+/** Whether selectors admit a pod to nodes of host-network pools, whatever the pool. */
+export const mayRunOnHostNetwork = (spec: JsonObject): boolean =>
+  admits({ metadata: {}, spec }, { labels: new Map([[hostNetworkLabel, 'true']]), taints: [] })
+
 /** Whether the pod may run there: false only where a known fact forbids it. */
-function admits(pod: PodSubject, node: NodeModel): boolean {
+function admits(pod: Pick<PodSubject, 'metadata' | 'spec'>, node: NodeModel): boolean {
   const selector = objectAt(pod.spec, 'nodeSelector')
   for (const [key, value] of Object.entries(selector)) {
     if (node.labels.has(key) && node.labels.get(key) !== value) return false
@@ -80,14 +84,14 @@ function admits(pod: PodSubject, node: NodeModel): boolean {
 /**
  * Admission keeps a pod with this annotation off host-network pools; a DaemonSet's pods as well.
  */
-export const isExcluded = (pod: PodSubject): boolean =>
+export const isExcluded = (pod: Pick<PodSubject, 'metadata'>): boolean =>
   optionalTextAt(pod.metadata, 'annotations', excludeAnnotation) === 'true'
 
 /**
  * The required terms of node affinity, of which one has to match; `undefined` where none are
  * required.
  */
-export function requiredTerms(pod: PodSubject): readonly Json[] | undefined {
+export function requiredTerms(pod: Pick<PodSubject, 'spec'>): readonly Json[] | undefined {
   const required = optionalObjectAt({ spec: pod.spec }, ...requiredNodeAffinity)
   return required && listAt(required, 'nodeSelectorTerms')
 }

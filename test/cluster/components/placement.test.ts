@@ -34,7 +34,7 @@ void t.test('anti-affinity counts if each term keeps the pod off', async (t) => 
     ['Exists', podWith([term(label, 'Exists')]), false],
     ['one alternative without it', podWith([notIn, linux]), false],
     ['an empty term, which matches nothing', podWith([notIn, {}]), true],
-    ['empty terms alone', podWith([{}]), false],
+    ['empty terms alone', podWith([{}]), true],
     ['a node selector', { spec: { nodeSelector: { [label]: 'false' } } }, true],
     ['a node selector for them', { spec: { nodeSelector: { [label]: 'true' } } }, false],
   ]

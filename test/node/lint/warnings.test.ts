@@ -15,7 +15,7 @@ void t.test('warnings name their rule, the gravest first, without notes', async 
   }
   t.strictSame(warningsOf(pod, context), [
     'port 10250 of a node is that of the kubelet: choose another (reserved-port)',
-    "port 80 of a node is HTTP's, and often taken: choose another where you can (reserved-port)",
+    'port 80 of a node is often that of HTTP: choose another where you can (reserved-port)',
   ])
 })
 

@@ -1,3 +1,5 @@
+import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
+import { options } from '../../../config/options.ts'
 import { documents } from '../documents.ts'
 import { inSpec, onHostNetwork, portsOf, type Port } from '../pod.ts'
 import type { PodRule } from '../rule.ts'
@@ -39,26 +41,15 @@ export const hostPortDiffers: PodRule = {
   },
 }
 
-/** Ports that a node needs for itself, and their users. */
-const ofTheCluster = new Map([
-  [6443, 'the API server'],
-  [9099, 'the health of Calico'],
-  [9890, 'the health of Cilium'],
-  [10250, 'the kubelet'],
-  [10256, 'the health of kube-proxy'],
-  [10261, 'the hub'],
-  [10267, 'the health of the hub'],
-  [10268, 'the hub over TLS'],
-])
-
-const wellKnown = new Map([
-  [22, 'SSH'],
-  [53, 'DNS'],
-  [80, 'HTTP'],
-  [443, 'HTTPS'],
-])
-
-const nodePorts = { from: 30_000, to: 32_767 }
+/** The ports of a hub, unless its flags name others. */
+const ofHub = (['proxy-port', 'proxy-secure-port', 'serve-port'] as const).map(
+  (flag): ReservedPort => ({
+    port: options[flag].default,
+    protocol: 'TCP',
+    use: 'the hub',
+    isEssential: true,
+  }),
+)
 
 export const reservedPort: PodRule = {
   about: 'pod',
@@ -72,24 +63,20 @@ export const reservedPort: PodRule = {
     // The components that the ports are kept for.
     if (pod.namespace === 'kube-system') return
     for (const port of portsOf(pod)) {
-      const { hostPort } = port
-      const path = where(port)
-      const whose = ofTheCluster.get(hostPort)
-      const usual = wellKnown.get(hostPort)
-      if (whose !== undefined) {
-        yield { path, message: `port ${hostPort} of a node is that of ${whose}: choose another` }
-      } else if (hostPort >= nodePorts.from && hostPort <= nodePorts.to) {
-        yield {
-          path,
-          message: `port ${hostPort} is among those of NodePort services (${nodePorts.from} to ${nodePorts.to}): choose another`,
-        }
-      } else if (usual !== undefined) {
-        yield {
-          path,
-          level: 'warning',
-          message: `port ${hostPort} of a node is ${usual}'s, and often taken: choose another where you can`,
-        }
-      }
+      const { hostPort, protocol } = port
+      const reserved = reservedFor(hostPort, protocol, ofHub)
+      if (reserved === undefined) continue
+      const { use, isEssential } = reserved
+      yield isEssential
+        ? {
+            path: where(port),
+            message: `port ${hostPort} of a node is that of ${use}: choose another`,
+          }
+        : {
+            path: where(port),
+            level: 'warning',
+            message: `port ${hostPort} of a node is often that of ${use}: choose another where you can`,
+          }
     }
   },
 }
