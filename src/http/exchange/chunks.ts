@@ -1,7 +1,7 @@
 import { joined, lengthOf } from '../../base/bytes.ts'
 import { turn } from '../../base/clock.ts'
 import { isProgrammingError } from '../../base/expected-fault.ts'
-import { UnusableAnswer, type ByteSource, type UpstreamReply } from './exchange.ts'
+import { UnusableAnswer, type ByteSource, type UpstreamReply, type Sink } from './exchange.ts'
 
 /** A body ended early: its sender, the connection, or the end of the request broke it off. */
 export class BrokenStream extends Error {
@@ -170,3 +170,11 @@ export function sourceOf(
     }
   }
 }
+
+/** The methods of a sink, for a layer that replaces some of them. */
+export const delegateTo = (sink: Sink): Sink => ({
+  write: (chunk, onWritten) => sink.write(chunk, onWritten),
+  drained: () => sink.drained(),
+  end: (trailers) => sink.end(trailers),
+  fail: (cause) => sink.fail(cause),
+})

@@ -3,6 +3,7 @@ import type { Handler, Incoming, RequestClient, Sink, WireReply } from '../excha
 import type { HeaderList } from '../exchange/headers.ts'
 import type { ConnectionLimit, OnCut, RequestActivity } from './connection-limit.ts'
 import type { StalledAnswers } from './stalled-answers.ts'
+import { randomBytes } from 'node:crypto'
 
 /** The handling of requests, for every protocol. */
 export interface RequestHandling {
@@ -93,3 +94,9 @@ class ClientGone extends Error {
  * One instance for all requests: each ends with it, and its stack trace would carry no information.
  */
 export const clientGone = new ClientGone()
+
+const prefix = randomBytes(6).toString('hex')
+let last = 0
+
+/** Names a request among those of this node's hubs: this process, and a number in it. */
+export const requestId = (): string => `${prefix}-${++last}`

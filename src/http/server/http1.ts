@@ -10,6 +10,7 @@ import {
   answer,
   clientGone,
   WaitingClient,
+  requestId,
   type ResponseWriter,
   type ListenerParts,
 } from './answer.ts'
@@ -22,10 +23,17 @@ import {
   type PendingRequest,
 } from './draining.ts'
 import { limits } from './limits.ts'
-import { faultOf, pathOf, reasonPhrase, type Fault } from './message.ts'
+import {
+  faultOf,
+  pathOf,
+  reasonPhrase,
+  endWith,
+  messageOf,
+  refuse,
+  respondWith,
+  type Fault,
+} from './message.ts'
 import { peerOf } from './peer.ts'
-import { requestId } from './request-id.ts'
-import { endWith, messageOf, refuse, respondWith } from './refusal.ts'
 import { StreamSink, type SinkOptions } from './sink.ts'
 import type { TrackedAnswer } from './stalled-answers.ts'
 

@@ -15,6 +15,7 @@ import {
   answer,
   clientGone,
   WaitingClient,
+  requestId,
   type ResponseWriter,
   type ListenerParts,
 } from './answer.ts'
@@ -22,7 +23,6 @@ import type { RequestActivity } from './connection-limit.ts'
 import type { Drainable } from './http1.ts'
 import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
-import { requestId } from './request-id.ts'
 import { StreamSink, type SinkCallbacks } from './sink.ts'
 import type { TrackedAnswer } from './stalled-answers.ts'
 

@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream'
 import type { Sink } from '../exchange/exchange.ts'
-import { drainedOf } from './drained.ts'
 import { limits } from './limits.ts'
 
 export interface SinkCallbacks {
@@ -65,5 +64,27 @@ export class StreamSink implements Sink {
     // A destroyed stream means that the client disconnected, which is no failure.
     if (!this.#stream.destroyed) this.#options.onBroken(cause)
     this.#options.breakOff(cause)
+  }
+}
+
+/**
+ * Resolves when the stream accepts more, or is closed. All calls meanwhile share one promise: a
+ * source that has to stop may still have many chunks to write, and calls this after each.
+ */
+function drainedOf(stream: Writable): () => Promise<void> {
+  let waiting: Promise<void> | undefined
+  return () => {
+    if (stream.destroyed || !stream.writableNeedDrain) return Promise.resolve()
+    waiting ??= new Promise((resolve) => {
+      const go = (): void => {
+        stream.off('drain', go)
+        stream.off('close', go)
+        waiting = undefined
+        resolve()
+      }
+      stream.on('drain', go)
+      stream.on('close', go)
+    })
+    return waiting
   }
 }

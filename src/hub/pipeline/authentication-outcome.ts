@@ -1,5 +1,4 @@
-import { elapsed, sleep, within } from '../../base/clock.ts'
-import { answerDeadline } from '../../http/exchange/answer-deadline.ts'
+import { elapsed, sleep, within, after } from '../../base/clock.ts'
 import {
   UnusableAnswer,
   type Claim,
@@ -261,4 +260,20 @@ function userIn(body: string): User {
   const { username, uid } = status?.userInfo ?? {}
   const text = (value: unknown): string => (typeof value === 'string' ? value : '')
   return { username: text(username), uid: text(uid) }
+}
+
+/**
+ * Bounds a request of the hub's own: `signal` aborts after `ms`, and when this is disposed of, so
+ * that the unread rest of the answer is given up. The reason is an `UnusableAnswer`.
+ */
+function answerDeadline(ms: number): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController()
+  const timer = after(ms, () => controller.abort(new UnusableAnswer('no answer in time')))
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      timer[Symbol.dispose]()
+      controller.abort(new UnusableAnswer('the rest of the answer is not needed'))
+    },
+  }
 }

@@ -9,7 +9,7 @@ import {
   type WatchReply,
 } from '../../http/exchange/exchange.ts'
 import { filteredBy } from '../../http/exchange/explanation.ts'
-import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
+import { delegateTo } from '../../http/exchange/chunks.ts'
 import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import type { ClientCollection, ShownStates } from '../filter/shown-states.ts'
 import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'

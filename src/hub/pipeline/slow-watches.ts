@@ -1,5 +1,5 @@
 import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
-import { delegateTo } from '../../http/exchange/sink-wrappers.ts'
+import { delegateTo } from '../../http/exchange/chunks.ts'
 import { isShort } from './admission.ts'
 
 /** The share of the process's memory for slow clients. */

@@ -7,9 +7,9 @@ import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import { NotConnected, StreamRefused } from '../../http/client/wire-error.ts'
 import { isLongRunning, isObjectRead, isRelayed, isWatch } from '../../api/request/request-info.ts'
 import type { Traffic } from '../../metrics/metrics.ts'
-import { attemptBody } from './attempt-body.ts'
 import { rawStrings, UpstreamBody, type BodyReader } from './upstream-body.ts'
 import { UpstreamGone, type UnderWay, type Upstream, type Waiting } from './upstream.ts'
+import { Readable } from 'node:stream'
 
 /** An upstream gave no answer. `sent` is false where it provably never received the request. */
 export class NoAnswer extends Error {
@@ -295,4 +295,44 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
     this.#client?.[Symbol.dispose]()
     this.#upstream.underWay.delete(this)
   }
+}
+
+/**
+ * A separate stream with the bytes of `body`, for one attempt. undici destroys a request's body
+ * when the request ends; with the client's own stream it would destroy the client's connection,
+ * and the next attempt would have no body.
+ */
+function attemptBody(body: Readable): Readable {
+  let begun = false
+  const copy = new Readable({
+    read: () => {
+      // An empty body may end before the first read.
+      if (body.readableEnded) {
+        if (body.readableDidRead) copy.destroy(new Error('an earlier attempt has read the body'))
+        else copy.push(null)
+        return
+      }
+      if (!begun) body.on('data', onData).on('end', onEnd).on('close', onClose)
+      begun = true
+      body.resume()
+    },
+    destroy: (cause, done) => {
+      body.off('data', onData).off('end', onEnd).off('close', onClose)
+      done(cause)
+    },
+  })
+  // undici reads the length of the body of a request that was cancelled in its queue, and listens
+  // to no error of it.
+  copy.on('error', () => undefined)
+  const onData = (chunk: Buffer): void => {
+    if (!copy.push(chunk)) body.pause()
+  }
+  const onEnd = (): void => {
+    body.off('close', onClose)
+    copy.push(null)
+  }
+  const onClose = (): void => {
+    copy.destroy(new Error('the client stopped sending the body'))
+  }
+  return copy
 }
