@@ -143,7 +143,8 @@ export class NodePods {
     const pods: PodNeeds[] = []
     const slices = new TimeSlices()
     for (const pod of known.values()) {
-      if (pod.startsAtBoot) pods.push(found.needsOf(pod))
+      if (!pod.startsAtBoot) continue
+      pods.push(found.needsOf(pod))
       await slices.pause()
     }
     return { node, pods, objects: found.objects }

@@ -137,14 +137,17 @@ export class Refresher implements Disposable {
     this.#running = true
     let isFollowed = false
     try {
-      const mayBeDue = this.#parts.podsVersion() !== this.#seen || elapsed() >= this.#soonest
-      if (mayBeDue && this.#mayRequest()) isFollowed = await this.#refreshDue()
+      if (this.#mayRequest() && this.#mayBeDue()) isFollowed = await this.#refreshDue()
     } catch (cause) {
       this.#parts.onFailure(cause)
     } finally {
       this.#running = false
     }
     this.#schedule(isFollowed ? 0 : passMs * jitter(0.9, 1.1))
+  }
+
+  #mayBeDue(): boolean {
+    return elapsed() >= this.#soonest || this.#parts.podsVersion() !== this.#seen
   }
 
   /** Resolves to whether objects were refreshed, which may lead to more. */
