@@ -119,14 +119,6 @@ export function objectStoreContract(
     t.strictSame(listed(store, collection()), [])
   })
 
-  promise('confirmedAt is read without listing the collection', async (t, store) => {
-    t.equal(store.confirmedAt(collection()), undefined)
-    await replace(store, collection(), head(7), [object('a', 1)])
-    const list = store.list(collection())
-    t.ok(list?.confirmedAt)
-    t.equal(store.confirmedAt(collection()), list?.confirmedAt)
-  })
-
   promise('a write that changes nothing waits for earlier commits', async (t, store) => {
     await replace(store, collection(), head(7), [object('a', 1)])
     void store.apply(collection(), [changed('MODIFIED', object('a', 8))])

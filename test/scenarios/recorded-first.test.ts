@@ -31,7 +31,6 @@ class Gate {
 const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   get: (key) => store.get(key),
   list: (key) => store.list(key),
-  confirmedAt: (key) => store.confirmedAt(key),
   version: (key) => store.version(key),
   newestVersion: (gvr) => store.newestVersion(gvr),
   withdraw: (holders, what) => store.withdraw(holders, what),

@@ -91,8 +91,8 @@ const changedOverMs = 10 * 60_000
  * for a moment does not change that.
  */
 export function kubeletCache(store: ObjectStore, nodeName: string): KubeletCache {
-  const [inProtobuf, inJson] = (['protobuf', 'json'] as const).map((encoding) =>
-    store.confirmedAt(keyOf(podsOf(nodeName), encoding)),
+  const [inProtobuf, inJson] = (['protobuf', 'json'] as const).map(
+    (encoding) => store.list(keyOf(podsOf(nodeName), encoding))?.confirmedAt,
   )
   const onlyJson = (inJson ?? 0) > (inProtobuf === undefined ? 0 : inProtobuf + changedOverMs)
   const encodings: readonly Encoding[] = onlyJson ? ['json'] : ['protobuf', 'json']

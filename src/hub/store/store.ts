@@ -166,11 +166,6 @@ export interface ObjectStore extends AsyncDisposable {
    * the list is; absent: of all.
    */
   list(key: CollectionKey, isRead?: (member: StoredMember) => boolean): StoredList | undefined
-  /**
-   * The `confirmedAt` of the list that `list` would return; `undefined`: as `list`. Keeps no bodies
-   * for a reader.
-   */
-  confirmedAt(key: CollectionKey): number | undefined
   /** The version of the list that `list` would return. Reads no object. */
   version(key: CollectionKey): string | undefined
   /**

@@ -180,7 +180,7 @@ export class Cacher implements AsyncDisposable {
    * When an API server last confirmed the stored state, in ms since the epoch; 0: none is stored.
    */
   get confirmedAt(): number {
-    return this.#parts.store.confirmedAt(this.key) ?? 0
+    return this.#parts.store.list(this.key)?.confirmedAt ?? 0
   }
 
   /** Drops the oldest events in memory until the rest takes `bytes` at most. */

@@ -36,7 +36,7 @@ import type { DiskWork } from './log-writer.ts'
 import { knownObject } from './object-states.ts'
 import type { StoreParts } from './parts.ts'
 import { StagedReplacement } from './replacement.ts'
-import type { Collection, Scope } from './scope.ts'
+import { isGiven, type Collection, type Scope } from './scope.ts'
 import { mostStagedOf } from './upkeep.ts'
 import type { Composed, Written } from './write-path.ts'
 
@@ -151,10 +151,6 @@ export class LogStore implements ObjectStore {
     return { gvk, resourceVersion, extra, confirmedAt, batches }
   }
 
-  confirmedAt(key: CollectionKey): number | undefined {
-    return this.#collectionOf(key)?.seenAt
-  }
-
   version(key: CollectionKey): string | undefined {
     return this.#collectionOf(key)?.version
   }
@@ -218,10 +214,8 @@ export class LogStore implements ObjectStore {
     const scope = this.#scopeKey(key)
     const holder = holderIn(scope, key)
     const stored = this.#scopeOf(key)
-    if (stored && this.#forgetting === 0 && this.#hasRecorded(stored, object)) {
-      const record = stored.grantOf(nameKey(object), holder)
-      return record ? path.push({ compose: () => ({ record }) }) : alreadyStored
-    }
+    if (stored && this.#forgetting === 0 && this.#hasRecorded(stored, object, holder))
+      return alreadyStored
     const compose = (): Composed => {
       const [confirmedAt, mark] = [now(), markOf(object)]
       return {
@@ -303,10 +297,11 @@ export class LogStore implements ObjectStore {
   }
 
   async drop(): Promise<void> {
-    const { path, lists } = this.#parts
+    const { path, lists, state } = this.#parts
     const failure = new StoreFailure('what was stored was dropped meanwhile')
     const applied = (): void => lists.forEach((each) => each.fail(failure))
-    await path.push({ compose: () => ({ record: { kind: 'drop' } }), durable: true, applied })
+    const compose = (): Composed => ({ record: { kind: 'evict', parts: state.parts } })
+    await path.push({ compose, alone: true, durable: true, applied })
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -325,9 +320,9 @@ export class LogStore implements ObjectStore {
   }
 
   /** Whether a put changes nothing: the record is of this state, or of a newer one. */
-  #hasRecorded(scope: Scope, object: ApiObject): boolean {
+  #hasRecorded(scope: Scope, object: ApiObject, holder: Identity | undefined): boolean {
     const record = scope.records.get(nameKey(object))
-    if (!record?.held) return false
+    if (!record?.held || !isGiven(record, holder)) return false
     if (!mayFollow(object.resourceVersion, record.version)) return true
     return this.#parts.bodies.isHeld(scope.key, object, record.held) && isRecent(record.confirmedAt)
   }
@@ -387,7 +382,7 @@ export class LogStore implements ObjectStore {
     const address = this.#addressOf(key)
     const holder = holderIn(address.scope, key)
     const found = this.#parts.state.collection(address)
-    return holder === undefined || found?.holders.has(holder) ? found : undefined
+    return found && isGiven(found, holder) ? found : undefined
   }
 
   #served(
@@ -397,7 +392,7 @@ export class LogStore implements ObjectStore {
   ): StoredCollection[] {
     const holder = holderIn(scope.key, { partition })
     return [...scope.collections.values()]
-      .filter(({ holders }) => holder === undefined || holders.has(holder))
+      .filter((each) => isGiven(each, holder))
       .filter(({ address }) => isIn(address.namespace))
       .map(({ address, version }) => ({
         key: { ...keyOf(address), partition },

@@ -4,7 +4,7 @@ import { isNewer } from '../../../api/kube/resource-version.ts'
 import { isSelective } from '../../../api/kube/selectors.ts'
 import { covers, nameKey } from './address.ts'
 import { isSame, isSameVersion, newest, type Held } from './held.ts'
-import type { Collection, Scope } from './scope.ts'
+import { isGiven, type Scope } from './scope.ts'
 
 /** One stored version of an object. */
 export interface ObjectState {
@@ -34,8 +34,7 @@ export function knownObject(
   const key = nameKey(named)
   const record = scope.records.get(key)
   const parts = [...(record ? [record] : []), ...scope.collections.values()]
-  const isGiven = ({ holders }: Collection): boolean => holder === undefined || holders.has(holder)
-  const isGivenAny = parts.some((each) => isGiven(each) && covers(each.address, named))
+  const isGivenAny = parts.some((each) => isGiven(each, holder) && covers(each.address, named))
   const states: ObjectState[] = []
   const denials: string[] = []
   /** The last change of any selection that the object may have been in. */
@@ -43,7 +42,7 @@ export function knownObject(
   const isOutdated = scope.tombstones.has(key)
   for (const part of parts) {
     const { address, version, gvk, members, seenAt: confirmedAt } = part
-    if (!isGivenAny && !isGiven(part)) continue
+    if (!isGivenAny && !isGiven(part, holder)) continue
     if (address.namespace !== '' && address.namespace !== named.namespace) continue
     if (isSelective(address)) selectedAt = newest(selectedAt, part.changedAt)
     const held = members.get(key)

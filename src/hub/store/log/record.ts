@@ -31,7 +31,10 @@ export interface ApplyRecord {
   readonly objects: readonly ObjectMark[]
 }
 
-/** A whole list, of which earlier records have brought the bodies. `holder`: see `GrantRecord`. */
+/**
+ * A whole list, of which earlier records have brought the bodies. `holder`: to whom an API server
+ * has given it, where it is kept once for all.
+ */
 export interface ListRecord {
   readonly kind: 'list'
   readonly collection: CollectionAddress
@@ -60,14 +63,7 @@ export interface ForgetRecord {
   readonly object: NamePair
 }
 
-/** An API server has given a caller what is kept once for all. */
-export interface GrantRecord {
-  readonly kind: 'grant'
-  readonly part: Part
-  readonly holder: string
-}
-
-/** Removes what there is no room for, what is damaged, or missed a write. */
+/** Removes what there is no room for, is damaged, missed a write, or is of another cluster. */
 export interface EvictRecord {
   readonly kind: 'evict'
   readonly parts: readonly Part[]
@@ -78,11 +74,6 @@ export interface WithdrawRecord {
   readonly kind: 'withdraw'
   readonly holders: string
   readonly what: Withdrawal
-}
-
-/** Removes all that is stored. */
-export interface DropRecord {
-  readonly kind: 'drop'
 }
 
 /** Bodies for a later record. */
@@ -96,7 +87,6 @@ export interface CollectionSnapshot {
   readonly gvk: GVK
   readonly version: string
   readonly changedAt: string
-  readonly listedAt: string
   readonly extra: string
   readonly confirmedAt: number
   readonly holders: readonly string[]
@@ -118,10 +108,8 @@ export type LogRecord = { readonly bodies?: readonly (BodyMark | PlacedMark)[] }
   | ListRecord
   | PutRecord
   | ForgetRecord
-  | GrantRecord
   | EvictRecord
   | WithdrawRecord
-  | DropRecord
   | BodiesRecord
   | ScopeRecord
 )
@@ -129,6 +117,5 @@ export type LogRecord = { readonly bodies?: readonly (BodyMark | PlacedMark)[] }
 /** The scope that a record changes; `undefined`: others, or several. */
 export function scopeOfRecord(record: LogRecord | SegmentRecord): ScopeKey | undefined {
   if ('scope' in record) return record.scope
-  if ('part' in record) return record.part[0]
   return 'collection' in record ? record.collection.scope : undefined
 }

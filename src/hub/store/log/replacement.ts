@@ -3,7 +3,7 @@ import { now } from '../../../base/clock.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { StoreFailure, type CollectionHead, type Replacement } from '../store.ts'
-import { nameKey, partOf, textInScope, type CollectionAddress } from './address.ts'
+import { nameKey, partOf, type CollectionAddress } from './address.ts'
 import type { Bodies } from './bodies.ts'
 import type { Body } from './body.ts'
 import { markOf, isRecent } from './held.ts'
@@ -170,12 +170,12 @@ export class StagedReplacement implements Replacement {
     if (this.#before && !before)
       throw new StoreFailure('what was stored of the collection was removed meanwhile')
     const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
-    if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#grant()
+    if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#given(before)
     const confirmedAt = now()
     const isHeld = before !== undefined && this.#isHeldBy(before)
     if (isHeld && isSameHead(before, head)) {
       before.seenAt = confirmedAt
-      if (isRecent(before.confirmedAt)) return this.#grant()
+      if (isRecent(before.confirmedAt)) return this.#given(before)
     }
     const { gvk, extra, resourceVersion: version } = head
     const listed = isHeld ? [] : [...this.#listed.values()]
@@ -202,11 +202,11 @@ export class StagedReplacement implements Replacement {
     return this.#listed.entries().every(([key, { body }]) => members.get(key)?.body === body)
   }
 
-  /** Where nothing else changes. */
-  #grant(): Composed | undefined {
-    const { address, state, holder } = this.#parts
-    const record = state.scope(address.scope)?.grantOf(textInScope(address), holder)
-    return record && { record }
+  /** The record where nothing changes but who may read it. */
+  #given({ holders, gvk, version, extra, seenAt: confirmedAt }: Collection): Composed | undefined {
+    const { address: collection, holder } = this.#parts
+    if (holder === undefined || holders.has(holder)) return undefined
+    return { record: { kind: 'list', collection, gvk, version, extra, confirmedAt, holder } }
   }
 }
 

@@ -3,7 +3,7 @@ import { everyone } from '../../../api/request/identity.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { covers, nameKey, textInScope, type CollectionAddress, type ScopeKey } from './address.ts'
 import { heldOf, type Held } from './held.ts'
-import type { GrantRecord, CollectionSnapshot, HeldMark, ScopeRecord } from './record.ts'
+import type { CollectionSnapshot, HeldMark, ScopeRecord } from './record.ts'
 import type { Body } from './body.ts'
 
 /** Bytes in memory and log of an object, and of a collection, beside bodies; roughly. */
@@ -19,9 +19,8 @@ export class Collection {
   gvk: GVK = { group: '', version: '', kind: '' }
   /** The newest of the versions of the list and of later events and bookmarks. */
   version = ''
-  /** Versions of the last event or list that changed it, and of the last list. */
+  /** The version of the last event or list that changed it; '' of a record. */
   changedAt = ''
-  listedAt = ''
   extra = ''
   /** When an API server last confirmed it, as recorded, and as this process knows. */
   confirmedAt = 0
@@ -59,10 +58,14 @@ export class Collection {
 
   get weight(): number {
     return (
-      this.bytes + this.members.size * entryBytes + (this.listedAt === '' ? 0 : collectionBytes)
+      this.bytes + this.members.size * entryBytes + (this.changedAt === '' ? 0 : collectionBytes)
     )
   }
 }
+
+/** Whether the holder may have it; `undefined`: may have all. */
+export const isGiven = ({ holders }: Collection, holder: string | undefined): boolean =>
+  holder === undefined || holders.has(holder)
 
 /** The answers to one identity, or to all, in one representation, of one resource. */
 export class Scope {
@@ -81,10 +84,10 @@ export class Scope {
     this.key = key
   }
 
-  /** Collections and records. */
+  /** Records and collections, in the order in which they can be removed: see `removeMember`. */
   *parts(): Iterable<readonly [text: string, part: Collection]> {
-    yield* this.collections
     yield* this.records
+    yield* this.collections
   }
 
   /** A collection by its text, or an object's record by its `nameKey`. */
@@ -160,16 +163,6 @@ export class Scope {
     return weight
   }
 
-  /**
-   * The record after which the holder may read a part of it; `undefined`: it may, or nothing is
-   * stored.
-   */
-  grantOf(to: string, holder: string | undefined): GrantRecord | undefined {
-    const part = this.part(to)
-    if (!part || holder === undefined || part.holders.has(holder)) return undefined
-    return { kind: 'grant', part: [this.key, to], holder }
-  }
-
   /** What collections hold of the object. */
   membersOf(key: string): readonly Held[] {
     return [...this.collections.values()].flatMap(({ members }) => members.get(key) ?? [])
@@ -189,10 +182,10 @@ export function snapshotOf(scope: Scope): {
     return [namespace, name, uid, version, number]
   }
   const snapshot = (of: Collection): CollectionSnapshot => {
-    const { gvk, version, changedAt, listedAt, extra } = of
+    const { gvk, version, changedAt, extra } = of
     const { namespace, labelSelector, fieldSelector } = of.address
     const named = { namespace, labelSelector, fieldSelector }
-    const head = { gvk, version, changedAt, listedAt, extra, confirmedAt: of.seenAt }
+    const head = { gvk, version, changedAt, extra, confirmedAt: of.seenAt }
     return {
       ...head,
       of: named,

@@ -38,6 +38,11 @@ export class State {
     for (const { collections } of this.scopes.values()) yield* collections.values()
   }
 
+  get parts(): readonly Part[] {
+    const scopes = [...this.scopes.values()]
+    return scopes.flatMap((each) => [...each.parts()].map(([text]) => [each.key, text] as const))
+  }
+
   /** Bytes of what is stored; roughly. */
   get weight(): number {
     let weight = 0
@@ -63,18 +68,12 @@ export class State {
       case 'forget':
         this.#forget(record)
         break
-      case 'grant':
-        this.scope(record.part[0])?.part(record.part[1])?.holders.add(record.holder)
-        break
       case 'evict':
         for (const [key, part] of record.parts) this.scope(key)?.remove(part)
         this.#removeEmpty()
         break
       case 'withdraw':
         this.withdraw(record)
-        break
-      case 'drop':
-        this.drop(() => true)
         break
       case 'scope':
         this.drop((key) => textOfScope(key) === textOfScope(record.scope))
@@ -168,7 +167,7 @@ export class State {
       if (collection.members.has(key)) scope.tombstones.delete(key)
     if (!isSame) collection.changedAt = version
     const { gvk, extra, confirmedAt } = of
-    Object.assign(collection, { gvk, version, listedAt: version, extra })
+    Object.assign(collection, { gvk, version, extra })
     collection.confirm(confirmedAt)
     if (of.holder !== undefined) collection.holders.add(of.holder)
   }
@@ -194,11 +193,9 @@ export class State {
   /** What refers to the body of an object. */
   referringTo(of: ScopeKey, body: Body): readonly Part[] {
     const scope = this.scope(of)
-    const found = [...(scope?.parts() ?? [])]
+    return [...(scope?.parts() ?? [])]
       .filter(([, { members }]) => members.values().some((held) => held.body === body))
       .map(([text]) => [of, text] as const)
-    // Records before collections, of which they would take the state.
-    return found.toReversed()
   }
 }
 

@@ -172,33 +172,36 @@ export class Upkeep implements Keeper {
       victims = this.#victims(begun, bodies)
     })
     for (const group of groupsOf(bodies.filter(({ segment }) => victims.has(segment))))
-      await this.#write(
-        () => ({
-          record: { kind: 'bodies' },
-          bodies: group.map(({ segment, offset, length, digest }) => [
-            segment.read(offset, length),
-            digest,
-          ]),
-        }),
-        (written) =>
-          group.forEach((body, at) => written?.bodies[at] && body.moveTo(written.bodies[at])),
-      )
+      await this.#copy(group)
     for (const scope of state.scopes.values())
       await this.#write(() => (state.scope(scope.key) === scope ? snapshotOf(scope) : undefined))
     await path.exclusively(async () => {
       await log.endAnew()
+      path.recovered()
       for (const each of victims) folder.remove(each)
     })
-    path.recovered()
     this.#compacted = folder.bytes
     this.#left = folder.segments.size
   }
 
+  async #copy(group: readonly Body[]): Promise<void> {
+    // What cannot be read stays away: it is found to be damaged.
+    const read = group.flatMap((body) => {
+      const bytes = readable(body)
+      return bytes ? [{ body, bytes }] : []
+    })
+    const bodies = read.map(({ body, bytes }) => [bytes, body.digest] as const)
+    const moved = ({ bodies: to }: Written): void =>
+      to.forEach((each, at) => read[at]?.body.moveTo(each))
+    await this.#write(() => ({ record: { kind: 'bodies' }, bodies }), moved)
+  }
+
   async #write(
     compose: () => Composed | undefined,
-    applied?: (written: Written | undefined) => void,
+    done: (written: Written) => void = () => undefined,
   ): Promise<void> {
-    await this.#parts.path.push({ compose, first: true, ...(applied && { applied }) })
+    const applied = (written?: Written): void => written && done(written)
+    await this.#parts.path.push({ compose, first: true, applied })
     if (!this.#isAwaited) await pause(betweenMs, this.#parts.closing)
   }
 
@@ -221,6 +224,14 @@ export class Upkeep implements Keeper {
     return new Set(
       [...folder.segments.values()].filter((each) => each.id < begun && isVictim(each)),
     )
+  }
+}
+
+function readable({ segment, offset, length }: Body): Buffer | undefined {
+  try {
+    return segment.read(offset, length)
+  } catch {
+    return undefined
   }
 }
 

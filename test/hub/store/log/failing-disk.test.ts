@@ -172,6 +172,28 @@ void t.test('what was written during a sync that fails is not durable by the nex
   for (const each of deletions) await t.rejects(each, { code: 'STORE_FAILURE' })
 })
 
+void t.test('a body that cannot be read holds nothing up', async (t) => {
+  await using store = await open(rootFolder(t))
+  const bytes = Buffer.alloc(777)
+  await replace(store, collection(), head(5), [object('a', 1), object('b', 2, { bytes })])
+  await replace(store, other, head(5), [object('a', 1)])
+  const read = Reflect.get(Segment.prototype, 'read') as Segment['read']
+  t.teardown(() => (Segment.prototype.read = read))
+  Segment.prototype.read = function (this: Segment, offset, length) {
+    if (length === bytes.length) throw Object.assign(new Error('EIO'), { code: 'EIO' })
+    return read.call(this, offset, length)
+  }
+  {
+    using _ = refusingDisk()
+    await t.rejects(store.put(keyOf('c'), pod, object('c', 6)))
+  }
+  await store.put(keyOf('c'), pod, object('c', 6))
+  Segment.prototype.read = read
+  t.strictSame(listed(store, other), ['a at 1'])
+  t.throws(() => listed(store, collection()), { code: 'STORE_FAILURE' })
+  t.equal(store.list(collection()), undefined)
+})
+
 void t.test('an event does not wait for a slow sync', async (t) => {
   await using store = await open(rootFolder(t))
   await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])

@@ -109,7 +109,7 @@ void t.test('only events up to the version of a collection or newer confirm it',
   const confirmedAfter = async (since: string, ...events: WatchEvent[]): Promise<unknown> => {
     clock.now += 60_000
     await store.apply(collection(), events, { since })
-    return store.confirmedAt(collection())
+    return store.list(collection())?.confirmedAt
   }
   const [older, newer] = [changed('MODIFIED', object('a', 9)), changed('MODIFIED', object('a', 13))]
   t.equal(await confirmedAfter('5', older, bookmark(9)), listedAt, 'of a slower watch')
