@@ -43,17 +43,8 @@ export const hasStatus = (kind: Kind): boolean =>
 
 const allVerbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
 const statusVerbs = ['get', 'patch', 'update']
-const proxyVerbs = ['create', 'delete', 'get', 'patch', 'update']
 
 const status: Subresource = { name: 'status', verbs: statusVerbs }
-const scale: Subresource = {
-  name: 'scale',
-  verbs: statusVerbs,
-  group: 'autoscaling',
-  version: 'v1',
-  kind: 'Scale',
-}
-
 type Entry = Partial<Omit<Kind, 'gvr' | 'kind' | 'custom'>>
 
 function kind(apiVersion: string, name: string, resource: string, entry: Entry = {}): Kind {
@@ -80,12 +71,9 @@ const review = (apiVersion: string, name: string, resource: string, entry: Entry
 
 const podSubresources: readonly Subresource[] = [
   { name: 'attach', kind: 'PodAttachOptions', verbs: ['create', 'get'] },
-  { name: 'ephemeralcontainers', verbs: statusVerbs },
   { name: 'exec', kind: 'PodExecOptions', verbs: ['create', 'get'] },
   { name: 'log', verbs: ['get'] },
   { name: 'portforward', kind: 'PodPortForwardOptions', verbs: ['create', 'get'] },
-  { name: 'proxy', kind: 'PodProxyOptions', verbs: proxyVerbs },
-  { name: 'resize', verbs: statusVerbs },
   status,
 ]
 
@@ -108,11 +96,11 @@ export const builtinKinds: readonly Kind[] = [
   kind('v1', 'Namespace', 'namespaces', {
     verbs: allVerbs.filter((verb) => verb !== 'deletecollection'),
     shortNames: ['ns'],
-    subresources: [{ name: 'finalize', verbs: ['update'] }, status],
+    subresources: [status],
   }),
   kind('v1', 'Node', 'nodes', {
     shortNames: ['no'],
-    subresources: [{ name: 'proxy', kind: 'NodeProxyOptions', verbs: proxyVerbs }, status],
+    subresources: [status],
   }),
   kind('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', {
     namespaced: true,
@@ -149,7 +137,7 @@ export const builtinKinds: readonly Kind[] = [
     namespaced: true,
     shortNames: ['svc'],
     categories: ['all'],
-    subresources: [{ name: 'proxy', kind: 'ServiceProxyOptions', verbs: proxyVerbs }, status],
+    subresources: [status],
   }),
   kind('apps/v1', 'DaemonSet', 'daemonsets', {
     ...apps,
@@ -159,12 +147,12 @@ export const builtinKinds: readonly Kind[] = [
   kind('apps/v1', 'Deployment', 'deployments', {
     ...apps,
     shortNames: ['deploy'],
-    subresources: [scale, status],
+    subresources: [status],
   }),
   kind('apps/v1', 'ReplicaSet', 'replicasets', {
     ...apps,
     shortNames: ['rs'],
-    subresources: [scale, status],
+    subresources: [status],
   }),
   review('authentication.k8s.io/v1', 'SelfSubjectReview', 'selfsubjectreviews'),
   review('authentication.k8s.io/v1', 'TokenReview', 'tokenreviews'),

@@ -53,36 +53,32 @@ function switchProtocol(upgrade: Upgrade): void {
   else throw new StatusError(badRequest(`unable to upgrade: unknown protocol ${protocol}`))
 }
 
-const known = ['v5.channel.k8s.io', 'v4.channel.k8s.io', 'v2.portforward.k8s.io']
+/** The protocol that a header offers first. */
+const firstIn = ({ request }: Upgrade, header: string): string | undefined =>
+  String(request.headers[header] ?? '')
+    .split(',')[0]
+    ?.trim() || undefined
 
 /** RFC 6455 section 4.2.2. */
-function openWebSocket({ request, socket, head }: Upgrade): void {
-  const key = request.headers['sec-websocket-key']
-  if (typeof key !== 'string' || request.headers['sec-websocket-version'] !== '13') {
+function openWebSocket(upgrade: Upgrade): void {
+  const key = upgrade.request.headers['sec-websocket-key']
+  const protocol = firstIn(upgrade, 'sec-websocket-protocol')
+  if (typeof key !== 'string' || protocol === undefined)
     throw new StatusError(badRequest('unable to upgrade: websocket handshake is malformed'))
-  }
-  const offered = String(request.headers['sec-websocket-protocol'] ?? '')
-    .split(',')
-    .map((name) => name.trim())
-  const chosen = offered.find((name) => known.includes(name))
-  if (chosen === undefined) {
-    throw new StatusError(badRequest('unable to upgrade: unable to negotiate a websocket protocol'))
-  }
-  accept({ socket, head }, [
+  accept(upgrade, [
     ['Upgrade', 'websocket'],
     ['Connection', 'Upgrade'],
     ['Sec-WebSocket-Accept', hash('sha1', `${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`, 'base64')],
-    ['Sec-WebSocket-Protocol', chosen],
+    ['Sec-WebSocket-Protocol', protocol],
   ])
 }
 
-function openSpdy({ request, socket, head }: Upgrade): void {
-  const offered = String(request.headers['x-stream-protocol-version'] ?? '')
-  const first = offered.split(',')[0]?.trim()
-  accept({ socket, head }, [
+function openSpdy(upgrade: Upgrade): void {
+  const protocol = firstIn(upgrade, 'x-stream-protocol-version')
+  accept(upgrade, [
     ['Connection', 'Upgrade'],
     ['Upgrade', 'SPDY/3.1'],
-    ...(first ? [['X-Stream-Protocol-Version', first] as const] : []),
+    ...(protocol === undefined ? [] : [['X-Stream-Protocol-Version', protocol] as const]),
   ])
 }
 

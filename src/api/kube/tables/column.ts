@@ -7,6 +7,7 @@ export interface Column {
   readonly name: string
   readonly type: string
   readonly format: string
+  /** Of columns of custom resources alone. */
   readonly description: string
   /** 0: always shown; 1: added by `kubectl get -o wide`. */
   readonly priority: number
@@ -19,19 +20,19 @@ export const unset = '<unset>'
 export const column = (
   name: string,
   cell: Column['cell'],
-  { type = 'string', priority = 0, description = '' } = {},
+  { type = 'string', priority = 0 } = {},
 ): Column => ({
   name,
   type,
   format: name === 'Name' ? 'name' : '',
-  description,
+  description: '',
   priority,
   cell,
 })
 
 /** A column that `kubectl get -o wide` adds. */
-export const wide = (name: string, cell: Column['cell'], description = ''): Column =>
-  column(name, cell, { priority: 1, description })
+export const wide = (name: string, cell: Column['cell']): Column =>
+  column(name, cell, { priority: 1 })
 
 export const integer = (name: string, cell: Column['cell']): Column =>
   column(name, cell, { type: 'integer' })
@@ -60,17 +61,7 @@ const age =
   (object: JsonObject): Json =>
     ageOf(valueAt(object, ...path))
 
-export const nameColumn = column(
-  'Name',
-  // A bookmark has none.
-  text('metadata', 'name'),
-  {
-    description:
-      'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
-  },
-)
+/** A bookmark has none. */
+export const nameColumn = column('Name', text('metadata', 'name'))
 
-export const ageColumn = column('Age', age('metadata', 'creationTimestamp'), {
-  description:
-    'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata',
-})
+export const ageColumn = column('Age', age('metadata', 'creationTimestamp'))

@@ -167,40 +167,15 @@ const firstIp = (pod: JsonObject): Json =>
 
 export const podColumns = [
   nameColumn,
-  column(
-    'Ready',
-    (pod) => {
-      const { ready, total } = summaryOf(pod)
-      return `${ready}/${total}`
-    },
-    { description: 'The aggregate readiness state of this pod for accepting traffic.' },
-  ),
-  column('Status', (pod) => summaryOf(pod).status, {
-    description: 'The aggregate status of the containers in this pod.',
+  column('Ready', (pod) => {
+    const { ready, total } = summaryOf(pod)
+    return `${ready}/${total}`
   }),
-  column('Restarts', restartsText, {
-    description:
-      'The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.',
-  }),
+  column('Status', (pod) => summaryOf(pod).status),
+  column('Restarts', restartsText),
   ageColumn,
-  wide(
-    'IP',
-    firstIp,
-    'podIP address allocated to the pod. Routable at least within the cluster. Empty if not yet allocated.',
-  ),
-  wide(
-    'Node',
-    textOr(none, 'spec', 'nodeName'),
-    'NodeName indicates in which node this pod is scheduled. If empty, this pod is a candidate for scheduling by the scheduler defined in schedulerName. Once this field is set, the kubelet for this node becomes responsible for the lifecycle of this pod. This field should not be used to express a desire for the pod to be scheduled on a specific node. https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#nodename',
-  ),
-  wide(
-    'Nominated Node',
-    textOr(none, 'status', 'nominatedNodeName'),
-    'nominatedNodeName is set only when this pod preempts other pods on the node, but it cannot be scheduled right away as preemption victims receive their graceful termination periods. This field does not guarantee that the pod will be scheduled on this node. Scheduler may decide to place the pod elsewhere if other nodes become available sooner. Scheduler may also decide to give the resources on this node to a higher priority pod that is created after preemption. As a result, this field may be different than PodSpec.nodeName when the pod is scheduled.',
-  ),
-  wide(
-    'Readiness Gates',
-    gates,
-    'If specified, all readiness gates will be evaluated for pod readiness. A pod is ready when all its containers are ready AND all conditions specified in the readiness gates have status equal to "True" More info: https://git.k8s.io/enhancements/keps/sig-network/580-pod-readiness-gates',
-  ),
+  wide('IP', firstIp),
+  wide('Node', textOr(none, 'spec', 'nodeName')),
+  wide('Nominated Node', textOr(none, 'status', 'nominatedNodeName')),
+  wide('Readiness Gates', gates),
 ]
