@@ -99,7 +99,12 @@ export class CertificateSecret implements AsyncDisposable {
         await api.create(path, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data })
       } else {
         const { resourceVersion } = kept
-        await api.patch(`${path}/${name}`, { metadata: { resourceVersion }, data })
+        // The key of a CA, which 0.2.0 kept there.
+        const gone = { 'signing.crt': null, 'signing.key': null }
+        await api.patch(`${path}/${name}`, {
+          metadata: { resourceVersion },
+          data: { ...data, ...gone },
+        })
       }
     } catch (cause) {
       if (isConflict(cause)) return false

@@ -1,104 +1,64 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { CertificateAuthority, type IssuedCertificate } from '../../certificates/authority.ts'
 
-/** The state that the replicas share: the CA of the webhooks and their leaf. All in PEM. */
+/** The state that the replicas share: the certificate of the webhooks and its CAs. All in PEM. */
 export interface ServingState {
-  /** All CAs that API servers have to trust now: replicas may still show a leaf of a former one. */
+  /** All CAs that API servers have to trust now: replicas may still show a former certificate. */
   readonly bundle: readonly string[]
-  /** The CA that issued the leaf. */
-  readonly signing: IssuedCertificate
   readonly leaf: IssuedCertificate
 }
 
 const commonName = 'nodehub-cluster-ca'
 
-const dayMs = 24 * 3_600_000
-
-const lifetimes = { authority: 20 * 365 * dayMs, leaf: 90 * dayMs } as const
-
-/** The part of a lifetime after which the next certificate is issued. */
+/** The part of a lifetime after which a certificate is replaced, if it ends: those of 0.2.0 do. */
 const oldAfter = 2 / 3
 
 /**
- * The state that is due at `now`; the same object where nothing is to be done. A CA is made where
- * there is none that can be used, and once in thirteen years: reviews may fail then for the seconds
- * in which API servers get the new bundle.
+ * The state that is due at `now`; the same object where nothing is to be done. A certificate has no
+ * end, and a CA of its own, whose key is kept nowhere. It is made where there is none that can be
+ * used, or for these names: reviews may fail then for the seconds in which API servers get the new
+ * bundle.
  */
 export async function rotated(
   state: ServingState | undefined,
   names: readonly string[],
   now: number,
 ): Promise<ServingState> {
-  if (state === undefined || !isUsable(state, now) || isOld(state.signing, now))
-    return madeAnew(state, names, now)
-  return isOld(state.leaf, now) || !isFor(state.leaf, names) ? withLeaf(state, names) : state
-}
-
-async function madeAnew(
-  state: ServingState | undefined,
-  names: readonly string[],
-  now: number,
-): Promise<ServingState> {
-  const signing = await newAuthority()
-  const before = (state?.bundle ?? []).filter((each) => isCertificate(each) && !hasEnded(each, now))
-  return withLeaf({ bundle: [signing.certificate, ...before], signing, leaf: signing }, names)
-}
-
-async function withLeaf(state: ServingState, names: readonly string[]): Promise<ServingState> {
-  const leaf = await CertificateAuthority.from(commonName, state.signing).issue({
+  if (state !== undefined && isUsable(state, names, now)) return state
+  const authority = await CertificateAuthority.create(commonName)
+  const leaf = await authority.issue({
     commonName: names[0] ?? commonName,
     usage: 'server',
     dnsNames: names,
-    lifetimeMs: lifetimes.leaf,
+    lifetimeMs: 'always',
   })
-  return { ...state, leaf }
+  const before = (state?.bundle ?? []).filter((each) => isTrustworthy(each, now))
+  return { bundle: [authority.certificate, ...before], leaf }
 }
 
-async function newAuthority(): Promise<IssuedCertificate> {
-  const { certificate, key } = await CertificateAuthority.create(commonName, lifetimes.authority)
-  return { certificate, key }
-}
-
-const parsed = (pem: string): X509Certificate => new X509Certificate(pem)
-
-const hasEnded = (certificate: string, now: number): boolean =>
-  parsed(certificate).validToDate.getTime() <= now
-
-function isOld({ certificate }: IssuedCertificate, now: number): boolean {
-  const { validFromDate, validToDate } = parsed(certificate)
-  const [from, to] = [validFromDate.getTime(), validToDate.getTime()]
-  return now >= from + (to - from) * oldAfter
-}
-
-const isFor = ({ certificate }: IssuedCertificate, names: readonly string[]): boolean =>
-  names.every((name) => parsed(certificate).checkHost(name) !== undefined)
-
-function isCertificate(pem: string): boolean {
+/**
+ * Whether API servers that trust the bundle trust the leaf for these names, its key belongs to it,
+ * and it does not end soon.
+ */
+function isUsable({ bundle, leaf }: ServingState, names: readonly string[], now: number): boolean {
   try {
-    parsed(pem)
-    return true
+    const shown = new X509Certificate(leaf.certificate)
+    const [from, to] = [shown.validFromDate.getTime(), shown.validToDate.getTime()]
+    return (
+      now < from + (to - from) * oldAfter &&
+      names.every((name) => shown.checkHost(name) !== undefined) &&
+      shown.checkPrivateKey(createPrivateKey(leaf.key)) &&
+      bundle.every((each) => isTrustworthy(each, now)) &&
+      bundle.some((each) => shown.verify(new X509Certificate(each).publicKey))
+    )
   } catch {
     return false
   }
 }
 
-/**
- * Whether API servers that trust the bundle trust the leaf, and the keys belong to their
- * certificates.
- */
-function isUsable({ bundle, signing, leaf }: ServingState, now: number): boolean {
+function isTrustworthy(authority: string, now: number): boolean {
   try {
-    const [authority, shown] = [parsed(signing.certificate), parsed(leaf.certificate)]
-    return (
-      [signing, leaf].every(({ certificate, key }) =>
-        parsed(certificate).checkPrivateKey(createPrivateKey(key)),
-      ) &&
-      bundle.every(isCertificate) &&
-      bundle.includes(signing.certificate) &&
-      shown.verify(authority.publicKey) &&
-      !hasEnded(signing.certificate, now) &&
-      !hasEnded(leaf.certificate, now)
-    )
+    return new X509Certificate(authority).validToDate.getTime() > now
   } catch {
     return false
   }
@@ -117,19 +77,16 @@ export function stateOfSecret(data: Readonly<Record<string, string>>): ServingSt
     bundle: [...text('ca.crt').matchAll(pemBlock)].map(([block]) =>
       block.endsWith('\n') ? block : `${block}\n`,
     ),
-    signing: { certificate: text('signing.crt'), key: text('signing.key') },
     leaf: { certificate: text('tls.crt'), key: text('tls.key') },
   }
 }
 
 /** The reverse of `stateOfSecret`. */
-export const secretData = (state: ServingState): Record<string, string> =>
+export const secretData = ({ bundle, leaf }: ServingState): Record<string, string> =>
   Object.fromEntries(
     Object.entries({
-      'ca.crt': state.bundle.join(''),
-      'signing.crt': state.signing.certificate,
-      'signing.key': state.signing.key,
-      'tls.crt': state.leaf.certificate,
-      'tls.key': state.leaf.key,
+      'ca.crt': bundle.join(''),
+      'tls.crt': leaf.certificate,
+      'tls.key': leaf.key,
     }).map(([name, text]) => [name, Buffer.from(text).toString('base64')]),
   )
