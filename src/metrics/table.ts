@@ -288,7 +288,7 @@ export const metricTable = {
   cacherWatchersEnded: {
     name: 'nodehub_cacher_watchers_ended_total',
     type: 'counter',
-    help: 'Watches served by cachers that the hub ended before their time, by reason: slow, the client had not read what the event log let go; expired, the client is answered 410, as the API server has forgotten its version, or the cluster was restored from a backup; over, cleanly, as the API server refuses the upstream watch or the store does not take its events.',
+    help: 'Watches served by cachers that the hub ended before their time, by reason: slow, the client had not read what the event log let go; expired, the client is answered 410, as the version has expired and something has changed since, or the cluster was restored from a backup; over, cleanly, as the API server refuses the upstream watch or the store does not take its events.',
     labels: ['reason'],
     initialValues: { reason: ['slow', 'expired', 'over'] },
   },

@@ -776,6 +776,21 @@ export function objectStoreContract(
     t.equal(store.list(collection())?.resourceVersion, '20')
   })
 
+  promise('a collection has the versions of its last change and list', async (t, store) => {
+    const changedAt = (): string | undefined => store.list(collection())?.changedAt
+    await replace(store, collection(), head(3), [object('a', 1)])
+    await store.apply(collection(), [bookmark(4)])
+    t.equal(changedAt(), '3')
+    await store.apply(collection(), [changed('MODIFIED', object('a', 5)), bookmark(6)])
+    await store.apply(collection(), [changed('MODIFIED', object('a', 4)), bookmark(7)])
+    t.equal(changedAt(), '5')
+    await replace(store, collection(), head(8), [object('a', 5)])
+    t.equal(changedAt(), '5')
+    t.equal(store.list(collection())?.listedAt, '8', 'what came and went before is not known')
+    await replace(store, collection(), head(9))
+    t.equal(changedAt(), '9')
+  })
+
   promise('confirmedAt is when the upstream last sent it', async (t, store) => {
     const confirmed = (name: string): number => {
       const found = store.get(keyOf(name))
@@ -834,6 +849,7 @@ export function objectStoreContract(
     await using store = await open(directory)
     t.match(store.list(collection()), { gvk: podList, resourceVersion: '8', extra: '"x":1' })
     t.strictSame(listed(store, collection()), ['a at 4', 'b at 2'])
+    t.equal(store.list(collection())?.changedAt, '4')
     t.equal(got(store, keyOf('s', { namespace: 'other' })), 's at 15')
     t.match(store.get(keyOf('s', { namespace: 'other' })), { gvk: pod })
     t.equal(got(store, documentAt(nodeIdentity, '/api', '')), 'api')

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { ClientInformer } from '../../src/sandbox/client-informer.ts'
-import { allServices, pods, podsOfNode } from '../kit/cloud.ts'
+import { allServices, pods, podsOfNode, service, services } from '../kit/cloud.ts'
 import { startOnlineHub, onlineNode, goOnline, goOffline, startCloud } from '../kit/hub.ts'
 import type { TestHubOptions } from '../kit/hub-config.ts'
 import { Condition } from '../kit/condition.ts'
@@ -144,20 +144,42 @@ void t.test('compacted history leads to a list, with the deletions meanwhile', a
   t.equal((await kubelet.get(`${allServices}/x`)).status, 503)
 })
 
-void t.test('an open watch whose version is forgotten ends with 410, for one list', async (t) => {
-  const { cloud, hub, watch } = await podsWatched(t)
-  await goOffline(cloud, hub)
-  cloud.addPods('b')
-  cloud.sandbox.compact()
-  await goOnline(cloud, hub)
-  t.match(await watch.rest(), [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }])
-  const kubelet = hub.as('kubelet')
-  const { resourceVersion, names } = await kubelet.list(podsOfNode)
-  t.strictSame(names, ['default/a', 'default/b'])
-  const again = await kubelet.watch(podsOfNode, { resourceVersion })
-  cloud.addPods('c')
-  t.match(await again.next(), { type: 'ADDED', object: { metadata: { name: 'c' } } })
-})
+void t.test(
+  'a list that brings no change lets no watch go on from a version before it',
+  async (t) => {
+    const { cloud, hub } = await onlineNode(t)
+    for (const path of [podsOfNode, allServices]) {
+      const client = hub.as('kubelet')
+      const { resourceVersion } = await client.list(path)
+      const open = await client.watch(path, { resourceVersion })
+      const create = (name: string): string => {
+        if (path === podsOfNode) cloud.addPods(name)
+        else cloud.sandbox.create(services, service(name, '10.96.0.10'))
+        return cloud.sandbox.version
+      }
+      const before = create('first')
+      t.match(await open.next(), { type: 'ADDED' })
+      await goOffline(cloud, hub)
+      // A list through another hub has shown it.
+      const between = create('brief')
+      const gvr = path === podsOfNode ? pods : services
+      cloud.sandbox.delete(gvr, 'brief', 'default', { gracePeriodSeconds: 0 })
+      cloud.sandbox.compact()
+      const from = { resourceVersion: between, allowWatchBookmarks: 'true' }
+      const ahead = await client.watch(path, from)
+      await goOnline(cloud, hub)
+      const expired = [{ type: 'ERROR', object: { code: 410, reason: 'Expired' } }]
+      t.match(await ahead.rest(), expired, 'that was open')
+      t.match(await (await client.watch(path, from)).rest(), expired, 'that comes later')
+      const resumed = await client.watch(path, { resourceVersion: before })
+      create('next')
+      for (const watch of [open, resumed])
+        t.match(await watch.next(), { type: 'ADDED', object: { metadata: { name: 'next' } } })
+      resumed.hangUp()
+      open.hangUp()
+    }
+  },
+)
 
 void t.test('a watch outlives what an API server refuses before it is ready', async (t) => {
   const { cloud, watch } = await podsWatched(t)

@@ -23,6 +23,14 @@ export class ResourceExpired extends Error {
   }
 }
 
+/** The collection was listed and is not held, as where the store has no room for it. */
+export class ListNotHeld extends Error {
+  readonly code = 'NOT_HELD'
+  constructor() {
+    super('the list of the collection is not held')
+  }
+}
+
 export interface WatchOptions {
   readonly resourceVersion: string
   /** After how many seconds the API server ends the watch. */
@@ -79,6 +87,9 @@ export interface ReflectorHandler {
 
 const failureBackoff: BackoffTimes = { firstMs: 250, longestMs: 30_000 }
 
+/** Each failure costs the API server a whole list. */
+const notHeldBackoff: BackoffTimes = { firstMs: 1_000, longestMs: 3_600_000 }
+
 /** A list may take this long, even on a slow link. */
 const listMs = 10 * 60_000
 
@@ -103,6 +114,7 @@ export class Reflector {
   /** Returns when `signal` aborts or, without `refusedBackoff`, when the API server refuses. */
   async run(signal: AbortSignal): Promise<void> {
     const failures = new Backoff(failureBackoff)
+    const notHeld = new Backoff(notHeldBackoff)
     const { refusedBackoff } = this.#parts
     const refusals = refusedBackoff && new Backoff(refusedBackoff)
     while (!signal.aborted) {
@@ -113,6 +125,7 @@ export class Reflector {
         await this.#parts.waitUntilReachable?.(signal)
         signal.throwIfAborted()
         await this.#sync(signal)
+        notHeld.reset()
         if (await this.#watch(signal)) {
           failures.reset()
           refusals?.reset()
@@ -124,7 +137,8 @@ export class Reflector {
         if (error instanceof RequestRefused) {
           if (!refusals) return
           backoff = refusals
-        } else if (error instanceof ResourceExpired) this.#hasExpired = true
+        } else if (error instanceof ListNotHeld) backoff = notHeld
+        else if (error instanceof ResourceExpired) this.#hasExpired = true
       }
       using _ending = follow(signal, retry)
       await backoff.pause(retry.signal)
@@ -136,8 +150,8 @@ export class Reflector {
   async #sync(signal: AbortSignal): Promise<void> {
     const { version } = this.#parts
     if (version() === undefined || this.#hasExpired) await this.#list(signal)
-    signal.throwIfAborted()
     this.#hasExpired = false
+    if (version() === undefined) throw new ListNotHeld()
   }
 
   async #list(parent: AbortSignal): Promise<void> {

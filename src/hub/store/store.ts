@@ -93,6 +93,12 @@ export interface StoredList {
   readonly gvk: GVK
   /** The newest of the versions of the list and of later events and bookmarks. */
   readonly resourceVersion: string
+  /**
+   * The versions of the last event or list that changed it, and of the last list: what came and
+   * went before that is not known. Absent: neither is known.
+   */
+  readonly changedAt?: string
+  readonly listedAt?: string
   readonly extra: string
   /**
    * When an API server last confirmed it by a list, event or bookmark, in milliseconds since the

@@ -63,6 +63,11 @@ export class CacheWatcher {
   #ended = false
   #end: WatcherEnd = 'done'
   #bookmarkDue = false
+  /**
+   * The log may be ahead without an event for the client, as after a list in which objects were
+   * missing. Then a bookmark gives the version, to clients that accept them.
+   */
+  #positionDue = true
   #wake: () => void = () => undefined
 
   constructor(parts: CacheWatcherParts) {
@@ -76,6 +81,12 @@ export class CacheWatcher {
     this.#wake()
   }
 
+  /** To be called when the log goes on at a later version, which its client gets at once. */
+  skip(): void {
+    this.#positionDue = true
+    this.#wake()
+  }
+
   /** The events, in groups; ends cleanly. `onEnd` is called once, whatever the reason. */
   async *events(onEnd: (end: WatcherEnd) => void): AsyncGenerator<readonly WatchEvent[]> {
     using timers = new DisposableStack()
@@ -83,6 +94,10 @@ export class CacheWatcher {
     try {
       yield* this.#backfill()
       while (!this.#ended) {
+        if (this.#parts.log.skips(this.#from)) {
+          this.#end = 'expired'
+          break
+        }
         const events = this.#next()
         if (events === 'dropped') {
           this.#end = 'slow'
@@ -152,11 +167,13 @@ export class CacheWatcher {
 
   /** The client has observed everything up to the version of the log. */
   #bookmark(): readonly WatchEvent[] {
-    const { version } = this.#parts.log
-    const isDue = this.#bookmarkDue
-    this.#bookmarkDue = false
+    const { log, bookmarks } = this.#parts
+    const { version } = log
+    const isAhead = isNewer(version, this.#from)
+    const isDue = this.#bookmarkDue || (this.#positionDue && isAhead && bookmarks)
+    this.#bookmarkDue = this.#positionDue = false
     // A client that is ahead of the log is sent no older version.
-    if (!isDue || (version !== this.#from && !isNewer(version, this.#from))) return []
+    if (!isDue || (!isAhead && version !== this.#from)) return []
     this.#from = version
     return [bookmarkAt(version, false)]
   }
@@ -170,8 +187,8 @@ export class CacheWatcher {
   async #untilWoken(): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#wake = resolve
-      if (this.#ended || this.#bookmarkDue || this.#parts.log.at(this.#cursor) !== undefined)
-        resolve()
+      const waits = this.#ended || this.#bookmarkDue || this.#positionDue
+      if (waits || this.#parts.log.at(this.#cursor) !== undefined) resolve()
     })
   }
 }

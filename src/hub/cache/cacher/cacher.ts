@@ -12,6 +12,7 @@ import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import {
+  ListNotHeld,
   ResourceExpired,
   Reflector,
   RequestRefused,
@@ -84,11 +85,12 @@ const refusedMs = 30_000
 /**
  * The watch cache of one collection in one representation, as apiserver's pkg/storage/cacher: the
  * stored objects, a log of the latest events and, while there are cache watchers, one upstream
- * watch. When that watch is cut, the cache watchers stay, and it resumes at their version. They end
- * where it cannot resume: with 410 where the API server has forgotten that version, or the cluster
- * was restored from a backup, so that their clients list, and their lists are stored; cleanly where
- * the API server refuses, or the store does not take the events: then the API server answers their
- * clients.
+ * watch. When that watch is cut, the cache watchers stay, and it resumes at
+ * their version. Where the API server has forgotten that version, as after its restart, the cacher
+ * lists the collection, and the cache watchers stay if nothing has changed. They end where it
+ * cannot resume: with 410 where something has changed, or the cluster was restored from a backup;
+ * cleanly where the API server refuses, or the store does not take the events or the list: then the
+ * API server answers their clients.
  */
 export class Cacher implements AsyncDisposable {
   readonly key: CollectionKey
@@ -225,8 +227,16 @@ export class Cacher implements AsyncDisposable {
     const { key, hooks } = this.#parts
     const stored = this.#listerWatcher
     const listerWatcher: ListerWatcher = {
-      // The store has lost the collection.
-      list: async () => this.restart(),
+      list: async (ending) => {
+        const listed = await stored.list('0', ending)
+        // The store does not take the list, and the API server has forgotten what follows the log:
+        // the next list may be taken, unless the store keeps one that is older. Of an API server
+        // that lags behind the one that has forgotten it the list is as old as the log itself.
+        if (this.version === undefined) this.#end('over')
+        else if (isNewer(listed, this.version))
+          throw new RequestRefused(0, 'the collection stays at its old version')
+        else this.#listed()
+      },
       watch: (options, ending) => {
         if (!this.#log) this.#begin()
         return stored.watch(options, ending)
@@ -246,7 +256,8 @@ export class Cacher implements AsyncDisposable {
         onEvents: (events) => this.#take(events),
         onClosed: () => this.#watched(false),
         onFailed: (cause) => {
-          if (cause instanceof ResourceExpired) this.restart()
+          // A list that the store does not take is tried again, perhaps much later.
+          if (cause instanceof ListNotHeld) this.#opened.resolve()
           hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused)
         },
       },
@@ -273,12 +284,28 @@ export class Cacher implements AsyncDisposable {
     this.#parts.hooks.onUpstreamWatches(is ? 1 : -1)
   }
 
+  /**
+   * The log goes on at a list that confirms the stored state. After one that brings changes, whose
+   * events are unknown, a new log begins.
+   */
+  #listed(): void {
+    const log = this.#log
+    const stored = this.stored()
+    if (!log || !stored || !isNewer(stored.resourceVersion, log.version)) return
+    const { resourceVersion: version, changedAt } = stored
+    if (changedAt === undefined || isNewer(changedAt, log.version)) return this.#end('expired')
+    log.skip(version)
+    for (const watcher of this.#watchers) watcher.skip()
+  }
+
   /** Begins a log at the stored version. False where nothing is stored. */
   #begin(): boolean {
     const stored = this.stored()
     if (stored === undefined) return false
     this.#gvk = objectKind(stored.gvk)
-    this.#log = new EventLog(stored.resourceVersion)
+    const { resourceVersion: version, changedAt, listedAt } = stored
+    const tail = isNewer(listedAt, changedAt) ? listedAt : changedAt
+    this.#log = new EventLog(version, tail)
     return true
   }
 
@@ -295,7 +322,7 @@ export class Cacher implements AsyncDisposable {
       return stored
     }
     if (!log || !isNewer(stored, log.version)) return log?.version ?? stored
-    if (!this.#comparesEvents) return log.version
+    if (!this.#comparesEvents || !isNewer(this.stored()?.changedAt, log.version)) return log.version
     this.#end('over')
     return stored
   }
@@ -323,7 +350,7 @@ export class Cacher implements AsyncDisposable {
     if (log.bytes > bytes) this.#parts.onGrown?.(log.bytes - bytes)
   }
 
-  /** What follows the stored state cannot be known: its clients list again. */
+  /** The store was emptied: its clients list again. */
   restart(): void {
     this.#end('expired')
     this.#running?.ending.abort()

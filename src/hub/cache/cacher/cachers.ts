@@ -191,10 +191,6 @@ export class Cachers implements AsyncDisposable {
     cacher.readAs(reading)
     await cacher.open(patienceMs)
     if (cacher.isRefused || exchange.signal.aborted) return undefined
-    // The API server has forgotten the stored version. Where the client has listed since, the store
-    // did not take its list.
-    if (!cacher.isRunning)
-      return isNewer(version, store.version(key)) ? undefined : cacher.expired(version)
     return (
       cacher.watch({ ...this.#watchOptions(request), from: version }) ?? cacher.expired(version)
     )

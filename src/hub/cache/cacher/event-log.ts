@@ -30,17 +30,24 @@ export class EventLog {
   /** The number of groups dropped. */
   #dropped = 0
   #bytes = 0
-  /** The log has all events after it. */
+  /**
+   * The log has all events after it, but for the gap: the version before the oldest, or of a list.
+   */
   #tail: string
   #version: string
+  /** The versions between which events are missing, both exclusive, as of the last list. */
+  #gap: readonly [from: string, to: string] | undefined
 
-  /** Begins at `version`. A log whose version does not compare stays empty. */
-  constructor(version: string) {
-    this.#tail = version
+  /**
+   * Begins at `version`; nothing has changed after `tail`. A log whose version does not compare
+   * stays empty.
+   */
+  constructor(version: string, tail = version) {
+    this.#tail = tail
     this.#version = version
   }
 
-  /** The version of the newest event or bookmark. */
+  /** The version of the newest event, bookmark or list. */
   get version(): string {
     return this.#version
   }
@@ -76,6 +83,24 @@ export class EventLog {
     this.#bytes += bytes
   }
 
+  /**
+   * Goes on at `version`, up to which nothing has changed in the end, as a list has shown. What
+   * came and went meanwhile is not known. Nothing before an earlier such list is read.
+   */
+  skip(version: string): void {
+    const earlier = this.#gap?.[1]
+    if (earlier !== undefined && isNewer(earlier, this.#tail)) this.#tail = earlier
+    this.#gap = [this.#version, version]
+    this.#version = version
+  }
+
+  /** Whether a client at this version may have observed what the log does not know. */
+  skips(version: string): boolean {
+    if (!this.#gap) return false
+    const [from, to] = this.#gap
+    return isNewer(version, from) && isNewer(to, version)
+  }
+
   /** Drops the oldest events until the rest takes `bytes` at most. */
   shrink(bytes: number): void {
     while (this.#bytes > bytes) {
@@ -101,6 +126,7 @@ export class EventLog {
   after(version: string): number | undefined {
     if (version === this.#version) return this.end
     if (version !== this.#tail && !isNewer(version, this.#tail)) return undefined
+    if (this.skips(version)) return undefined
     let [low, high] = [0, this.#groups.length]
     while (low < high) {
       const middle = (low + high) >> 1

@@ -139,6 +139,7 @@ export class LogStore implements ObjectStore {
     const collection = this.#collectionOf(key)
     if (!collection) return undefined
     const { gvk, version: resourceVersion, extra, seenAt: confirmedAt } = collection
+    const { changedAt, listedAt } = collection
     const all = [...collection.members.values()].toSorted(byName)
     const members = isRead ? all.filter(isRead) : all
     const { scope } = collection.address
@@ -148,7 +149,7 @@ export class LogStore implements ObjectStore {
         throw new StoreFailure('an object of the list is damaged, or gone')
       return objects
     })
-    return { gvk, resourceVersion, extra, confirmedAt, batches }
+    return { gvk, resourceVersion, changedAt, listedAt, extra, confirmedAt, batches }
   }
 
   version(key: CollectionKey): string | undefined {

@@ -87,6 +87,7 @@ export interface CollectionSnapshot {
   readonly gvk: GVK
   readonly version: string
   readonly changedAt: string
+  readonly listedAt: string
   readonly extra: string
   readonly confirmedAt: number
   readonly holders: readonly string[]

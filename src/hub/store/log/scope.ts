@@ -19,8 +19,9 @@ export class Collection {
   gvk: GVK = { group: '', version: '', kind: '' }
   /** The newest of the versions of the list and of later events and bookmarks. */
   version = ''
-  /** The version of the last event or list that changed it; '' of a record. */
+  /** Versions of the last event or list that changed it, and of the last list; '' of a record. */
   changedAt = ''
+  listedAt = ''
   extra = ''
   /** When an API server last confirmed it, as recorded, and as this process knows. */
   confirmedAt = 0
@@ -182,10 +183,10 @@ export function snapshotOf(scope: Scope): {
     return [namespace, name, uid, version, number]
   }
   const snapshot = (of: Collection): CollectionSnapshot => {
-    const { gvk, version, changedAt, extra } = of
+    const { gvk, version, changedAt, listedAt, extra } = of
     const { namespace, labelSelector, fieldSelector } = of.address
     const named = { namespace, labelSelector, fieldSelector }
-    const head = { gvk, version, changedAt, extra, confirmedAt: of.seenAt }
+    const head = { gvk, version, changedAt, listedAt, extra, confirmedAt: of.seenAt }
     return {
       ...head,
       of: named,

@@ -167,7 +167,7 @@ export class State {
       if (collection.members.has(key)) scope.tombstones.delete(key)
     if (!isSame) collection.changedAt = version
     const { gvk, extra, confirmedAt } = of
-    Object.assign(collection, { gvk, version, extra })
+    Object.assign(collection, { gvk, version, listedAt: version, extra })
     collection.confirm(confirmedAt)
     if (of.holder !== undefined) collection.holders.add(of.holder)
   }

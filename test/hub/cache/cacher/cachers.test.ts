@@ -24,6 +24,7 @@ const object = {
 const stored = (): StoredList => ({
   gvk: { group: '', version: 'v1', kind: 'PodList' },
   resourceVersion: '50',
+  changedAt: '48',
   extra: '',
   confirmedAt: 0,
   batches: [[object]],

@@ -56,6 +56,7 @@ void t.test('what is in use outlives compactions, and garbage goes', async (t) =
   const check = (store: ObjectStore): void => {
     t.equal(listed(store, collection())?.length, 2)
     t.strictSame(listed(store, secrets), ['s at 7'])
+    t.equal(store.list(secrets)?.changedAt, '7')
     t.equal(got(store, keyOf('single', settings)), 'single at 6')
     t.equal(store.get(keyOf('gone')), undefined)
     t.equal(got(store, api), 'api')
@@ -120,6 +121,7 @@ function contentOf(store: ObjectStore): string {
       store.version(key),
       listed(store, key)?.map((text) => text?.slice(0, 20)),
       names.map((name) => got(store, keyOf(name, key))?.slice(0, 20)),
+      store.list(key)?.changedAt,
     ]),
   )
 }

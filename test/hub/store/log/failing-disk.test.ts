@@ -63,6 +63,7 @@ void t.test('a refused write changes nothing, and leaves its collection unknown'
   t.equal(store.list(collection()), undefined, 'events do not make it known again')
   await replace(store, collection(), head(10), [object('a', 9), object('b', 2)])
   t.strictSame(listed(store, collection()), ['a at 9', 'b at 2'])
+  t.equal(store.list(collection())?.changedAt, '10')
   t.equal(store.missedCollections, 0)
   t.strictSame(faults, ['write'])
 })

@@ -37,6 +37,7 @@ function stateOf(store: ObjectStore): string {
   }
   return JSON.stringify([
     ...keys.map((key) => [store.version(key), told(() => listed(store, key))]),
+    ...keys.map((key) => store.list(key)?.changedAt),
     ...['a', 'b', 'c', 'single'].map((name) => got(store, keyOf(name))),
     got(store, api),
   ])
