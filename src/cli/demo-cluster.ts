@@ -1,5 +1,4 @@
-import { request } from 'undici'
-import { every, now } from '../base/clock.ts'
+import { now } from '../base/clock.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import type { JsonObject } from '../api/kube/json.ts'
 import {
@@ -140,10 +139,7 @@ export interface SimulatedNode extends AsyncDisposable {
   readonly pods: number | undefined
 }
 
-/**
- * A node's kubelet and kube-proxy as the API server sees them: their lists and watches, and the
- * node's heartbeat.
- */
+/** A node's kubelet and kube-proxy as the API server sees them: their lists and watches. */
 export function simulateNode(server: string): SimulatedNode {
   const parts = new AsyncDisposableStack()
   const kubelet = {
@@ -177,64 +173,10 @@ export function simulateNode(server: string): SimulatedNode {
     },
   ]
   for (const options of reflected) parts.use(new ClientInformer(options))
-  parts.use(startHeartbeat(server, kubelet.userAgent))
   return {
     get pods() {
       return ownPods.synced ? ownPods.items.size : undefined
     },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   }
-}
-
-/** A kubelet's: a quarter of the lease's forty seconds. */
-const heartbeatMs = 10_000
-
-/**
- * Renews a node's lease as a kubelet does: gets it, makes it where there is none, and from then on
- * updates it.
- */
-function startHeartbeat(server: string, userAgent: string): Disposable {
-  const leases = `${server}/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases`
-  const headers = {
-    'user-agent': userAgent,
-    accept: 'application/json',
-    'content-type': 'application/json',
-  }
-  const send = async (
-    method: 'GET' | 'POST' | 'PUT',
-    url: string,
-    body?: object,
-  ): Promise<Lease | undefined> => {
-    const answer = await request(url, {
-      method,
-      headers,
-      ...(body && { body: JSON.stringify(body) }),
-    })
-    if (answer.statusCode < 300) return (await answer.body.json()) as Lease
-    await answer.body.dump()
-    return undefined
-  }
-  const renew = async (): Promise<void> => {
-    const url = `${leases}/${nodeName}`
-    const spec = {
-      holderIdentity: nodeName,
-      leaseDurationSeconds: 40,
-      renewTime: new Date(now()).toISOString().replace('Z', '000Z'),
-    }
-    const lease = await send('GET', url)
-    if (lease) await send('PUT', url, { ...lease, spec: { ...lease.spec, ...spec } })
-    else await send('POST', leases, { ...blank, metadata: { name: nodeName }, spec })
-  }
-  const beat = (): void => {
-    // A missed beat is made up for by the next one.
-    renew().catch(() => undefined)
-  }
-  beat()
-  return every(heartbeatMs, beat)
-}
-
-const blank = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }
-
-interface Lease {
-  readonly spec: object
 }

@@ -1,3 +1,4 @@
+import { Broadcast } from '../base/broadcast.ts'
 import type { ResourceRequest } from '../api/request/request-info.ts'
 import type { User } from './users.ts'
 
@@ -27,10 +28,10 @@ export interface SeenRequest {
 /** How many requests are remembered. */
 const remembered = 10_000
 
-/** The requests received, and the callers that wait for one. */
+/** The requests received. */
 export class Requests {
   readonly #seen: SeenRequest[] = []
-  readonly #waiting = new Set<(request: SeenRequest) => void>()
+  readonly #added = new Broadcast<[SeenRequest]>()
 
   /** Oldest first; only the latest are kept. */
   get seen(): readonly SeenRequest[] {
@@ -40,18 +41,15 @@ export class Requests {
   add(request: SeenRequest): void {
     this.#seen.push(request)
     if (this.#seen.length > remembered) this.#seen.shift()
-    for (const check of this.#waiting) check(request)
+    this.#added.announce(request)
   }
 
   /** The next request that `match` accepts; those seen already do not count. */
   next(match: (request: SeenRequest) => boolean): Promise<SeenRequest> {
-    return new Promise((resolve) => {
-      const check = (request: SeenRequest): void => {
-        if (!match(request)) return
-        this.#waiting.delete(check)
-        resolve(request)
-      }
-      this.#waiting.add(check)
+    const { promise, resolve } = Promise.withResolvers<SeenRequest>()
+    const waiting = this.#added.listen((request) => {
+      if (match(request)) resolve(request)
     })
+    return promise.finally(() => waiting[Symbol.dispose]())
   }
 }

@@ -1,10 +1,11 @@
+import { Broadcast } from '../base/broadcast.ts'
 import type { SeenRequest } from './requests.ts'
 import type { OpenWatch } from './watch.ts'
 
-/** The open watches, and the callers that wait for one. */
+/** The open watches. */
 export class Watches {
   readonly #open = new Map<SeenRequest, OpenWatch>()
-  readonly #waiting = new Set<() => void>()
+  readonly #changed = new Broadcast()
 
   count(match: (request: SeenRequest) => boolean = () => true): number {
     return [...this.#open.keys()].filter(match).length
@@ -12,34 +13,28 @@ export class Watches {
 
   add(request: SeenRequest, watch: OpenWatch): Disposable {
     this.#open.set(request, watch)
-    this.#changed()
+    this.#changed.announce()
     return {
       [Symbol.dispose]: () => {
         this.#open.delete(request)
-        this.#changed()
+        this.#changed.announce()
       },
     }
   }
 
   /** Resolves when `count(match)` is `wanted`. */
   until(wanted: number, match?: (request: SeenRequest) => boolean): Promise<void> {
-    return new Promise((resolve) => {
-      const check = (): void => {
-        if (this.count(match) !== wanted) return
-        this.#waiting.delete(check)
-        resolve()
-      }
-      this.#waiting.add(check)
-      check()
-    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const check = (): void => {
+      if (this.count(match) === wanted) resolve()
+    }
+    const waiting = this.#changed.listen(check)
+    check()
+    return promise.finally(() => waiting[Symbol.dispose]())
   }
 
   /** Ends them cleanly, as if their deadlines had come. */
   end(match: (request: SeenRequest) => boolean = () => true): void {
     for (const [request, watch] of this.#open) if (match(request)) watch.end()
-  }
-
-  #changed(): void {
-    for (const check of this.#waiting) check()
   }
 }
