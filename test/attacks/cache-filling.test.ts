@@ -31,7 +31,8 @@ async function start(t: Test) {
   cloud.sandbox.create(configMaps, { metadata: { name: 'of-the-network', namespace } })
   const hub = await startOnlineHub(t, {
     upstreams: [cloud],
-    flags: ['--cache-components=*', '--cache-max-bytes=16Mi'],
+    // The documents that the hub itself reads would be counted, too.
+    flags: ['--cache-components=*', '--cache-max-bytes=16Mi', '--boot-refresh-interval=0'],
   })
   const holder = (name: string): Client => hub.as(name, { token: cloud.sandbox.token(name) })
   const kubelet = hub.as('kubelet')

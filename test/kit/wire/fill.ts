@@ -21,9 +21,10 @@ export async function fill(room: Room, chunk: Uint8Array): Promise<number> {
   for (let chunks = 0; ;) {
     do chunks++
     while (room.write(chunk) && chunks < mostChunks)
+    if (chunks >= mostChunks) return chunks
     const drained = room.drained().then(() => true)
     const quiet = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), quietMs))
-    if (chunks >= mostChunks || !(await Promise.race([drained, quiet]))) return chunks
+    if (!(await Promise.race([drained, quiet]))) return chunks
   }
 }
 
