@@ -21,6 +21,7 @@ void t.test('durations print as in kubectl', async (t) => {
     [2 * day, '2d'],
     [7 * day + 23 * hour, '7d23h'],
     [8 * day, '8d'],
+    [8 * day + hour, '8d'],
     [730 * day, '2y'],
     [731 * day, '2y1d'],
     [8 * 365 * day + 3 * day, '8y'],
