@@ -68,7 +68,11 @@ export async function answer(
   const giveUp = reply.source(sink)
   // A watch may send nothing for minutes, but its client waits for the head.
   if (!sink.started) writer.flush()
-  onAbort(signal, giveUp)
+  onAbort(signal, () => {
+    giveUp()
+    // Ended in the client's place: nothing else would break the answer off.
+    if (signal.reason !== clientGone) sink.fail(signal.reason as Error)
+  })
 }
 
 /** A client that waits for an answer: the signal of its request, and what was written to it. */

@@ -44,6 +44,22 @@ void t.test('an unread body does not block the next request', async (t) => {
   }
 })
 
+void t.test('an answer that the hub ends is a break, though nothing else ends it', async (t) => {
+  let stopped = false
+  const { dial, seen } = await startListener(t, async () =>
+    scriptedReply((sink) => {
+      sink.write(Buffer.from('some'))
+      return () => void (stopped = true)
+    }),
+  )
+  const client = await dial()
+  client.write(get())
+  await client.head()
+  seen[0]?.client?.abort(new Error('short of memory'))
+  await client.ended
+  t.ok(stopped, 'and its source is stopped')
+})
+
 void t.test('a failed stream is a break, at whatever point it fails', async (t) => {
   const cause = new Error('cut')
   for (const when of ['at once', 'before a byte', 'after some']) {
