@@ -3,7 +3,7 @@ import type { GVR } from '../../api/kube/gvk.ts'
 
 /**
  * The resource under which answers to token requests are stored, in the namespace of the service
- * account. Their bodies are sealed (`log/seal.ts`).
+ * account. Their bodies are sealed (`log/bodies.ts`).
  */
 export const tokenResource: GVR = { group: '', version: 'v1', resource: 'serviceaccounts/token' }
 

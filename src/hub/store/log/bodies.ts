@@ -6,8 +6,8 @@ import type { Body } from './body.ts'
 import { failureOf, isOfDisk } from './faults.ts'
 import { markOf, type Held } from './held.ts'
 import type { ObjectMark } from './record.ts'
-import { isSealed, type Seal } from './seal.ts'
 import type { NewBody } from './write-path.ts'
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
 /** Bodies that lie this close together are read at once. */
 const closeBytes = 4 << 10
@@ -127,3 +127,51 @@ export function* inBatches<Entry, Read>(
   }
   if (batch.length > 0) yield read(batch)
 }
+
+const algorithm = 'aes-256-gcm'
+const nonceLength = 12
+const tagLength = 16
+
+/**
+ * Encrypts bytes that must not be on a disk in the clear. Sealed bytes open only in the place they
+ * were sealed for: not in another row, and not changed.
+ */
+export class Seal {
+  readonly #key: Uint8Array
+
+  /** `key` has 32 bytes. */
+  constructor(key: Uint8Array) {
+    this.#key = key
+  }
+
+  close(plain: Uint8Array, place: string): Buffer {
+    const nonce = randomBytes(nonceLength)
+    const cipher = createCipheriv(algorithm, this.#key, nonce, { authTagLength: tagLength })
+    cipher.setAAD(Buffer.from(place))
+    const sealed = cipher.update(plain)
+    return Buffer.concat([nonce, sealed, cipher.final(), cipher.getAuthTag()])
+  }
+
+  /** `undefined`: sealed with another key or for another place, or damaged. */
+  open(sealed: Uint8Array, place: string): Buffer | undefined {
+    if (sealed.byteLength < nonceLength + tagLength) return undefined
+    const end = sealed.byteLength - tagLength
+    const nonce = sealed.subarray(0, nonceLength)
+    const decipher = createDecipheriv(algorithm, this.#key, nonce, { authTagLength: tagLength })
+    decipher.setAAD(Buffer.from(place)).setAuthTag(sealed.subarray(end))
+    try {
+      return Buffer.concat([decipher.update(sealed.subarray(nonceLength, end)), decipher.final()])
+    } catch {
+      return undefined
+    }
+  }
+
+  /** Equal for equal bytes, and tells nothing of them without the key. */
+  digest(plain: Uint8Array): number {
+    return createHmac('sha256', this.#key).update(plain).digest().readUInt32LE()
+  }
+}
+
+/** Secrets in every representation, and tokens of service accounts. */
+const isSealed = ([, , group, , resource]: ScopeKey): boolean =>
+  group === '' && (resource === 'secrets' || resource === 'serviceaccounts/token')
