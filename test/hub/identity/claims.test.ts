@@ -60,6 +60,16 @@ function hub(t: Teardown, folder: string) {
   }
 }
 
+void t.test('tokens of one service account are one identity, others are others', async (t) => {
+  const { of, keys } = hub(t, rootFolder(t))
+  const tokens = new Tokens()
+  await keys.learn(published(tokens))
+  const first = (await of(tokenOf(tokens))).identity
+  t.equal((await of(tokenOf(tokens))).identity, first)
+  t.not((await of(tokenOf(tokens, 3600, [], 'u-2'))).identity, first, 'made again under its name')
+  t.not((await of('opaque')).identity, (await of('other')).identity)
+})
+
 void t.test('an unsigned claim makes its holder no service account', async (t) => {
   const { of, answered } = hub(t, rootFolder(t))
   const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens())]
@@ -88,6 +98,24 @@ void t.test('an API server that knows the account makes its tokens one identity'
   await after.answered(one, 401)
   t.match((await after.of(one)).identity, /^token:/, 'until one refuses it')
 })
+
+void t.test(
+  'a token that an API server gives another user is an identity of its own',
+  async (t) => {
+    for (const user of [
+      { username: 'system:serviceaccount:default:reader', uid: 'u-2' },
+      { username: 'system:serviceaccount:default:writer', uid: 'u-1' },
+      { username: 'oidc:reader', uid: '' },
+    ]) {
+      const { of, answered, confirm } = hub(t, rootFolder(t))
+      const token = tokenOf(new Tokens())
+      await answered(token, 201)
+      t.match(await confirm(token, user), /^token:/, user.username)
+      t.match((await of(token)).identity, /^token:/)
+      t.match(await confirm(token, reader), /^token:/, 'for good: it is not reviewed again')
+    }
+  },
+)
 
 void t.test(
   'waiting requests share one review of a token, and a failed one is not repeated',

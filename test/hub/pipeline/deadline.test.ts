@@ -45,6 +45,21 @@ void t.test('a watch that has not begun by its deadline is answered with a timeo
   await t.rejects(left, { message: 'given up' })
 })
 
+void t.test('a watch that is over leaves no deadline behind', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const client = new AbortController()
+  const reasons: unknown[] = []
+  const handle = withDeadline(running)(async ({ signal }) => {
+    signal.addEventListener('abort', () => reasons.push(signal.reason))
+    return emptyReply
+  })
+  await handle(exchangeOf(`${pods}?watch=true&timeoutSeconds=1`, { signal: client.signal }))
+  client.abort('the client has gone')
+  mock.timers.tick(60_000)
+  t.strictSame(reasons, ['the client has gone'])
+})
+
 void t.test('a watch without a valid timeoutSeconds has no deadline, nor has a list', async (t) => {
   const urls = [
     pods,
@@ -66,4 +81,16 @@ void t.test('a watch without a valid timeoutSeconds has no deadline, nor has a l
     mock.timers.tick(100_000_000)
     t.equal(signal?.aborted, false, url)
   }
+})
+
+void t.test('a watch ends when the hub stops', async (t) => {
+  const stopping = new AbortController()
+  let signal: AbortSignalLike | undefined
+  await withDeadline(stopping.signal)(async (exchange) => {
+    signal = exchange.signal
+    return emptyReply
+  })(exchangeOf(`${pods}?watch=true`))
+  t.equal(signal?.aborted, false)
+  stopping.abort()
+  t.equal(signal?.aborted, true)
 })

@@ -136,6 +136,21 @@ void t.test('a refusal that stops short is a break to the client', async (t) => 
   }
 })
 
+void t.test(
+  'over TLS, a refusal that stops short ends its connection and nothing else',
+  async (t) => {
+    const { upstream, hub } = await oneUpstream(t, { secure: true })
+    for (let round = 0; round < 2; round++) {
+      const client = await hub.ask(spdy)
+      const wire = await upstream.asked()
+      wire.write('HTTP/1.1 400 Bad Request\r\nContent-Length: 100\r\n\r\nabc')
+      await client.until('abc')
+      wire.reset()
+      await t.resolves(client.closed)
+    }
+  },
+)
+
 void t.test('proxy headers and hop-by-hop fields of an upgrade are not passed on', async (t) => {
   const upstream = await rawUpstream(t)
   const fields = [
@@ -339,6 +354,16 @@ void t.test('bytes through a tunnel count as received from the upstream', async 
   wire.write('hello')
   t.equal(await client.take(5), 'hello')
   t.equal(upstream?.receivedSince(before), true)
+})
+
+void t.test('an upstream that refuses upgrades is ejected in the end', async (t) => {
+  const upstream = await rawUpstream(t)
+  const hub = await relay(t, [await refusingOrigin(), upstream.origin])
+  for (let i = 0; i < 5; i++) {
+    await hub.ask(spdy)
+    await upstream.asked()
+  }
+  t.equal(hub.cloud.upstreams[0]?.availability, 'ejected')
 })
 
 void t.test('an answered upgrade outlives that time', async (t) => {
