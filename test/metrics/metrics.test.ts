@@ -24,6 +24,15 @@ void t.test('every metric of the table is exposed with its type and help', async
   t.match(body, /^process_resident_memory_bytes \d/m)
 })
 
+void t.test('a request is counted under its labels', async (t) => {
+  const metrics = createMetrics()
+  metrics.requests.add(request)
+  metrics.requests.add(request, 2)
+  t.strictSame(await samples(metrics, 'nodehub_requests_total'), [
+    'nodehub_requests_total{verb="get",resource="pods",component="kubelet",code="200",source="cloud"} 3',
+  ])
+})
+
 void t.test('what was told once is not told again, and counts go on from it', async (t) => {
   const metrics = createMetrics()
   const count = async () => {
@@ -57,6 +66,15 @@ void t.test('what a client makes up ends in one series', async (t) => {
   ])
 })
 
+void t.test(
+  'a request that is for no resource has an empty resource, not another one',
+  async (t) => {
+    const metrics = createMetrics()
+    metrics.requests.add({ ...request, resource: '' })
+    t.match(await samples(metrics, 'nodehub_requests_total'), [/resource=""/])
+  },
+)
+
 void t.test('traffic is told when it is asked for, each byte once', async (t) => {
   const metrics = createMetrics()
   const labels = { verb: 'list', resource: 'pods', subresources: '', client: 'kubelet' }
@@ -71,6 +89,18 @@ void t.test('traffic is told when it is asked for, each byte once', async (t) =>
   t.match(await bytes(), [/} 15$/])
   t.strictSame(await samples(metrics, 'node_yurthub_in_flight_requests_total'), [
     'node_yurthub_in_flight_requests_total 1',
+  ])
+})
+
+void t.test('a component that is named later has series of its own from then on', async (t) => {
+  const components = new Set<string>()
+  const metrics = createMetrics(() => components)
+  metrics.requests.add({ ...request, component: 'agent' })
+  components.add('agent')
+  metrics.requests.add({ ...request, component: 'agent' })
+  t.match(await samples(metrics, 'nodehub_requests_total'), [
+    /component="other".* 1$/,
+    /component="agent".* 1$/,
   ])
 })
 

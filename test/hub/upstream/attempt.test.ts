@@ -7,7 +7,7 @@ import { Connections } from '../../../src/http/client/connections.ts'
 import { bodyOf, Chunks } from '../../../src/http/exchange/chunks.ts'
 import type { UpstreamReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import { attempt } from '../../../src/hub/upstream/attempt.ts'
+import { attempt, NoAnswer } from '../../../src/hub/upstream/attempt.ts'
 import { Upstream } from '../../../src/hub/upstream/upstream.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 import { authority } from '../../kit/wire/certificates.ts'
@@ -21,6 +21,7 @@ import { portOf } from '../../kit/wire/listening.ts'
 interface Attempted {
   readonly reply: Promise<UpstreamReply>
   readonly wire: Wire
+  readonly silence: () => Promise<void>
 }
 
 const headers = new HeaderList()
@@ -52,8 +53,8 @@ function start(t: Teardown, origin: string, repeatable = false) {
 
 /** A GET that a server has read, with no reader yet for the answer. */
 async function begin(t: Teardown, server: RawUpstream, repeatable = false): Promise<Attempted> {
-  const { reply } = start(t, server.origin, repeatable)
-  return { reply, wire: await server.asked() }
+  const started = start(t, server.origin, repeatable)
+  return { ...started, wire: await server.asked() }
 }
 
 async function textOf(reply: UpstreamReply): Promise<string> {
@@ -75,6 +76,21 @@ void t.test('an upstream does not run far ahead of a reader yet to come', async 
   }
   t.ok(socket.writableLength > 0, 'not all of it was taken')
   t.equal((await textOf(answer)).length, body.length)
+})
+
+void t.test('silence gives a request up before its answer, and not after it', async (t) => {
+  const server = await rawUpstream(t)
+  const first = await begin(t, server, true)
+  await first.silence()
+  const error = await first.reply.catch((error: unknown) => error)
+  t.type(error, NoAnswer)
+  t.match(error, { sent: true, cause: { code: 'UNRESPONSIVE' } })
+  const second = await begin(t, server, true)
+  second.wire.write('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc')
+  const answer = await second.reply
+  await second.silence()
+  second.wire.write('def')
+  t.equal(await textOf(answer), 'abcdef')
 })
 
 const pki = await authority()
@@ -176,6 +192,26 @@ void t.test('a held answer is not held for long, nor when it is long', async (t)
   const stream = await long.reply
   long.wire.write('y')
   t.equal((await textOf(stream)).length, 99_999)
+})
+
+void t.test('an attempt whose client or upstream has gone fails unsent', async (t) => {
+  const server = await rawUpstream(t)
+  const connections = new Connections({ files: [] })
+  t.teardown(() => connections[Symbol.asyncDispose]())
+  for (const gone of ['client', 'upstream']) {
+    const upstream = upstreamAt(server.origin)
+    if (gone === 'upstream') upstream.close()
+    const signal = gone === 'client' ? AbortSignal.abort() : new AbortController().signal
+    const outgoing = {
+      exchange: exchangeOf('/', { signal }),
+      headers,
+      repeatable: true,
+      ...waiting,
+    }
+    const reply = attempt(outgoing, upstream, connections)
+    await t.rejects(reply, { code: 'NO_ANSWER', sent: false }, gone)
+    t.equal(upstream.underWay.size, 0)
+  }
 })
 
 void t.test('over HTTP/2, too, it is known what the server cannot have seen', async (t) => {
