@@ -69,7 +69,7 @@ void t.test(
     busy[Symbol.dispose]()
     await kubelet.list(podsOfNode)
     t.equal(await hub.metric('node_yurthub_error_keys_count'), 0)
-    t.equal(await hub.metric('node_yurthub_error_keys_persistency_status'), 1)
+    await hub.reaches('node_yurthub_error_keys_persistency_status', 1)
   },
 )
 
