@@ -14,7 +14,7 @@ export interface LogWriterParts {
   readonly syncWithinMs: number
   /** Called before a segment is begun; rejects where that may not be. */
   readonly prepare: () => Promise<void>
-  /** A late sync failed. */
+  /** A sync failed that no write waits for. */
   readonly onSyncFailed: (cause: unknown) => void
 }
 
@@ -90,7 +90,8 @@ export class LogWriter {
   /** Resolves to the number of the first segment of the log that is written anew. */
   async beginAnew(): Promise<number> {
     await this.#parts.prepare()
-    await this.sync().catch(() => undefined)
+    // Nothing may build on what is lost before it is written anew.
+    await this.sync().catch((cause: unknown) => this.#parts.onSyncFailed(cause))
     await this.#beginSegment()
     return (this.#anew = this.#parts.folder.newest)
   }

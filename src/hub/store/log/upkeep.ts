@@ -172,7 +172,7 @@ export class Upkeep implements Keeper {
       victims = this.#victims(begun, bodies)
     })
     for (const group of groupsOf(bodies.filter(({ segment }) => victims.has(segment))))
-      await this.#copy(group)
+      await this.#copy(group, victims)
     for (const scope of state.scopes.values())
       await this.#write(() => (state.scope(scope.key) === scope ? snapshotOf(scope) : undefined))
     await path.exclusively(async () => {
@@ -184,11 +184,13 @@ export class Upkeep implements Keeper {
     this.#left = folder.segments.size
   }
 
-  async #copy(group: readonly Body[]): Promise<void> {
-    // What cannot be read stays away: it is found to be damaged.
+  async #copy(group: readonly Body[], victims: Set<Segment>): Promise<void> {
+    // What cannot be read now stays where it is.
     const read = group.flatMap((body) => {
       const bytes = readable(body)
-      return bytes ? [{ body, bytes }] : []
+      if (bytes) return [{ body, bytes }]
+      victims.delete(body.segment)
+      return []
     })
     const bodies = read.map(({ body, bytes }) => [bytes, body.digest] as const)
     const moved = ({ bodies: to }: Written): void =>
