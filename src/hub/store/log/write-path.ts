@@ -132,6 +132,7 @@ export class WritePath {
       this.failed(cause)
       throw failureOf(refused, cause)
     })
+    if (this.isFailing) throw new StoreFailure(refused)
   }
 
   /** Called when the disk has refused something. */
@@ -236,7 +237,11 @@ export class WritePath {
     // Later writes do not wait for it.
     const group = ready.flatMap(({ waiting }) => (waiting.write.durable ? [waiting] : []))
     log.sync().then(
-      () => durable.forEach((resolve) => resolve()),
+      () => {
+        // A sync that failed meanwhile left nothing to this one.
+        if (this.isFailing) this.#refuse(group, new StoreFailure(refused))
+        else durable.forEach((resolve) => resolve())
+      },
       (cause: unknown) => this.#refuse(group, cause),
     )
   }
