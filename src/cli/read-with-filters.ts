@@ -35,5 +35,6 @@ export async function readWithFilters(
   const known = [...filterNames, ...loaded.filters.map(({ name }) => name)]
   const wrong = unknownFilters(result.config.filters.disabled, known)
   if (wrong.length > 0) return { mistakes: wrong, filterModules: files }
-  return { ...result, filters: loaded.filters }
+  const revision = loaded.filters.map((each) => each.revision).join()
+  return { ...result, filters: loaded.filters, revision }
 }

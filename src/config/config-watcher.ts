@@ -105,7 +105,8 @@ export function watchConfig<Read extends UsableConfig>(
     const changed = names.filter((name) => isLive.get(name) && differs(name, inForce))
     const waiting = names.filter((name) => !isLive.get(name) && differs(name, started))
     const unreported = waiting.filter((name) => differs(name, reported))
-    const isReported = !isFirst || expected || unusable !== undefined
+    const isRenewed = result.revision !== first.revision
+    const isReported = !isFirst || expected || unusable !== undefined || isRenewed
     inForce = reported = values
     unusable = undefined
     isFirst = false

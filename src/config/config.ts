@@ -56,6 +56,8 @@ export interface UsableConfig {
   /** Warnings: settings without effect, mapped to others, or unusual. */
   readonly notes: readonly string[]
   readonly settings: readonly Setting[]
+  /** Differs with the content of what was read besides: filter modules. */
+  readonly revision?: string
 }
 
 export interface UnusableConfig {

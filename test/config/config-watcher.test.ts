@@ -71,6 +71,30 @@ void t.test('what the file says comes after flags, whenever it says so', async (
   t.equal(news[0]?.live.lbMode, 'priority')
 })
 
+void t.test('a filter module that changed while the hub was starting is told', async (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.teardown(() => mock.timers.reset())
+  const sources = {
+    ...processSources(['--server-addr=https://a', '--filter-module=/f.ts']),
+    env: { NODEHUB_BOOTSTRAP_MODE: 'anonymous' },
+  }
+  const read = readConfig(sources)
+  if ('mistakes' in read) throw new Error(read.mistakes.join())
+  const revisions = ['as at the start', 'newer']
+  for (const revision of revisions) {
+    const news: ConfigChange<UsableConfig>[] = []
+    using follower = watchConfig(
+      { ...read, revision: 'as at the start' },
+      { sources, read: async () => ({ ...read, revision }), intervalMs },
+      { onRead: (each) => news.push(each), onUnusable: () => undefined },
+    )
+    t.ok(follower)
+    mock.timers.tick(intervalMs)
+    await turn()
+    t.equal(news.length, revisions.indexOf(revision))
+  }
+})
+
 void t.test('everything wrong with a file is told, once, and then what is right', async (t) => {
   const { file, news, unusable, pass } = following(t, 'server-addr: https://a\n')
   await pass()
