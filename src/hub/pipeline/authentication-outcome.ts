@@ -123,7 +123,14 @@ async function publishedKeys(forward: Forward, exchange: Exchange): Promise<Publ
  */
 async function textAt(forward: Forward, exchange: Exchange, path: string): Promise<string> {
   using deadline = answerDeadline(patienceMs)
-  const { headers, body: _body, content: _content, ...rest } = exchange
+  const {
+    body: _body,
+    content: _content,
+    traffic: _traffic,
+    follower: _follower,
+    ...rest
+  } = exchange
+  const { headers } = exchange
   const request: Exchange = {
     ...rest,
     method: 'GET',

@@ -5,6 +5,7 @@ import type { BytesReply, Exchange, UpstreamReply } from '../../../src/http/exch
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
 import { withAuthenticationOutcome } from '../../../src/hub/pipeline/authentication-outcome.ts'
+import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { issuer, Tokens } from '../../../src/sandbox/tokens.ts'
 import { claimOf, exchangeOf } from '../../kit/exchange.ts'
 import { Condition } from '../../kit/condition.ts'
@@ -66,11 +67,22 @@ function heed(
     })
     const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
     const exchange = exchangeOf(url, { headers })
-    return forward({ ...exchange, credential: 'caller', claim }, { onOutcome: () => undefined })
+    return forward(
+      { ...exchange, credential: 'caller', claim, traffic, follower },
+      { onOutcome: () => undefined },
+    )
   }
   const learned = (): Promise<unknown> => condition.seen(() => outcomes.shift())
   return { asked, heard, send, keys, learned }
 }
+
+const traffic = createMetrics().traffic({
+  verb: 'list',
+  resource: 'pods',
+  subresources: '',
+  client: '',
+})
+const follower = { sent: () => undefined, received: () => undefined }
 
 const tokens = new Tokens()
 const keyId = (tokens.keySet['keys'] as readonly { readonly kid: string }[])[0]?.kid ?? ''
@@ -140,6 +152,15 @@ void t.test('a service account’s token is used to learn the keys, once', async
   const [, discovery] = asked
   t.equal(discovery?.credential, 'caller')
   t.strictSame(discovery?.headers.raw, ['Authorization', 'Bearer a.b.c', 'Accept', '*/*'])
+  const [own, none] = [
+    [traffic, follower],
+    [undefined, undefined],
+  ]
+  t.strictSame(
+    asked.map((each) => [each.traffic, each.follower]),
+    [own, none, none, own],
+    'what else comes is not counted as the caller’s',
+  )
 })
 
 void t.test(
