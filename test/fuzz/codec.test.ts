@@ -3,10 +3,10 @@ import { fuzz } from './run.ts'
 import { targets } from './targets/index.ts'
 
 /** A little more than warms them up; `npm run test:long` has rounds without number. */
-const rounds = (name: string): number => (name === 'watch-json' ? 60 : 300)
+const rounds = (name: string): number => (/^(watch-json|signing)/.test(name) ? 60 : 300)
 
 const readers = targets.filter(({ name }) =>
-  /^(list|watch|object|request|label|field|bootstrap|token)-/.test(name),
+  /^(list|watch|object|request|label|field|policy|signing|bootstrap|token)-/.test(name),
 )
 
 for (const target of readers) {
