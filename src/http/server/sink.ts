@@ -24,6 +24,7 @@ export class StreamSink implements Sink {
   readonly #options: SinkOptions
   #drained: (() => Promise<void>) | undefined
   #started = false
+  #failed = false
 
   constructor(stream: Writable, options: SinkOptions) {
     this.#stream = stream
@@ -62,7 +63,8 @@ export class StreamSink implements Sink {
   fail(cause: Error): void {
     this.#started = true
     // A destroyed stream means that the client disconnected, which is no failure.
-    if (!this.#stream.destroyed) this.#options.onBroken(cause)
+    if (!this.#stream.destroyed && !this.#failed) this.#options.onBroken(cause)
+    this.#failed = true
     this.#options.breakOff(cause)
   }
 }

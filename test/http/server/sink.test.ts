@@ -34,3 +34,22 @@ void t.test('what a destroyed stream reports as taken may still be read', async 
   await setImmediate()
   t.strictSame(taken, [])
 })
+
+// A request that the hub ends fails at its API server, and at its client's listener.
+void t.test(
+  'an answer that fails twice over a stream that is closing is reported once',
+  async (t) => {
+    const broken: unknown[] = []
+    const sink = new StreamSink(new Writable(), {
+      trailers: () => undefined,
+      breakOff: () => undefined,
+      onBroken: (cause) => broken.push(cause),
+      onTaken: () => undefined,
+      wrote: () => undefined,
+    })
+    const [first, second] = [new Error('at its API server'), new Error('at its listener')]
+    sink.fail(first)
+    sink.fail(second)
+    t.strictSame(broken, [first])
+  },
+)
