@@ -401,6 +401,9 @@ export function objectStoreContract(
     await replace(store, collection(), head(12), [...all.slice(2), object('b', 11)])
     t.equal(got(store, keyOf('d')), 'd at 8')
     t.equal(store.get(keyOf('a')), 'absent')
+    await store.forget(keyOf('d'))
+    await replace(store, collection(), head(12), [...all.slice(2), object('b', 11)])
+    t.equal(got(store, keyOf('d')), 'd at 8', 'by the same list, too')
   })
 
   promise('a put issued after a forget follows it', async (t, store) => {

@@ -164,7 +164,7 @@ export class StagedReplacement implements Replacement {
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.#failure) throw this.#failure
-    const { address, holder } = this.#parts
+    const { address, holder, state } = this.#parts
     const before = this.#collection
     // It may have missed a state that is later than the list.
     if (this.#before && !before)
@@ -175,7 +175,9 @@ export class StagedReplacement implements Replacement {
     const isHeld = before !== undefined && this.#isHeldBy(before)
     if (isHeld && isSameHead(before, head)) {
       before.seenAt = confirmedAt
-      if (isRecent(before.confirmedAt)) return this.#given(before)
+      // A list brings back what a get of any age did not find.
+      const hasForgotten = (state.scope(address.scope)?.tombstones.size ?? 0) > 0
+      if (isRecent(before.confirmedAt) && !hasForgotten) return this.#given(before)
     }
     const { gvk, extra, resourceVersion: version } = head
     const listed = isHeld ? [] : [...this.#listed.values()]
