@@ -129,6 +129,12 @@ const consequences: ReadonlyMap<GVR, string> = new Map([
   [resources.csiNodes, 'a kubelet that cannot read it says that it is not ready'],
 ])
 
+const notRead = {
+  missing: 'never read, or not stored',
+  absent: 'an API server has answered that it does not exist',
+  damaged: 'its record cannot be read',
+}
+
 function problemsOfNode({ node, pods }: NodeNeeds): Problem[] {
   const problems = node
     .filter(({ state }) => state !== 'final')
@@ -136,7 +142,7 @@ function problemsOfNode({ node, pods }: NodeNeeds): Problem[] {
       const reason =
         needed.state === 'absent' || needed.state === 'damaged' ? needed.state : 'missing'
       const without = consequences.get(needed.gvr) ?? ''
-      return problem(reason, needed, `never read, or not stored: ${without}`)
+      return problem(reason, needed, `${notRead[reason]}: ${without}`)
     })
   const list = { gvr: resources.pods, namespace: '', name: '' }
   if (pods === 'damaged') problems.push(problem(pods, list, 'the list of pods cannot be read'))

@@ -376,3 +376,10 @@ void t.test('an attachment has the name that the kubelet gives it', async (t) =>
     'csi-5b1d4ab1ba26167ccf375056bd8543caa5b9f6f3dd89b91c67a4723342a47832',
   )
 })
+
+void t.test('a node that the cloud does not know is not said to be unread', async (t) => {
+  const own = { gvr: core('nodes'), fieldSelector: `metadata.name=${nodeName}` }
+  const [problem] = (await judge(bootable('json').list(own, 'Node', []))).node.problems
+  t.match(problem, { reason: 'absent', resource: 'nodes', name: nodeName })
+  t.match(problem?.message, /^an API server has answered that it does not exist: /)
+})
