@@ -44,8 +44,11 @@ const held = new Map<string, Map<string, ApiObject>>()
 const versions = new Map<string, number>()
 let version = 0
 
-function expectFailure(cause: unknown): void {
+/** What the disk refuses makes a list unknown, which is listed once more. */
+function hasFailed(register: string, cause: unknown): void {
   if (!(cause instanceof StoreFailure)) throw cause
+  held.delete(register)
+  say({ failed: register })
 }
 
 async function act(store: ObjectStore, register: string): Promise<void> {
@@ -53,9 +56,7 @@ async function act(store: ObjectStore, register: string): Promise<void> {
   try {
     await write(store, register)
   } catch (cause) {
-    expectFailure(cause)
-    held.delete(register)
-    say({ failed: register })
+    hasFailed(register, cause)
     // Another writer starts soon.
     await sleep(5)
   }
@@ -135,7 +136,7 @@ for (let round = 0; round < Number(rounds);) {
     round += 1
     // Writes of one turn share a commit.
     await Promise.all(registers.filter(() => random.once(2)).map((each) => act(store, each)))
-    if (random.once(10)) await unfinished(store).catch(expectFailure)
+    if (random.once(10)) await unfinished(store).catch((cause) => hasFailed('some', cause))
     if (syncWithin !== undefined && random.once(10)) await untilSynced(store)
   } while (round < Number(rounds) && !random.once(60))
   await store[Symbol.asyncDispose]()
