@@ -126,7 +126,7 @@ void t.test(
     await hub.restart()
     await hub.online()
     await hub.logged(unusable)
-    t.equal(await place(hub.as('agent')), original, 'after a restart the flags alone count')
+    t.equal(await place(hub.as('agent')), led, 'also after a restart')
     await saysAgain(hub, inForce, () => cloud.sandbox.update(configMaps, configMap({})))
     t.equal(await place(hub.as('agent')), original)
     t.notMatch(await hub.readyz(), /\[ \]configmap/i)

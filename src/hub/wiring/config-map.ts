@@ -9,8 +9,8 @@ import { configMaps } from '../../api/kube/resources.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { hubIdentity } from '../../api/request/identity.ts'
-import { objectRepresentation } from '../../api/request/representation.ts'
-import type { ObjectStore } from '../store/store.ts'
+import { documentAt, putDocument } from '../store/document.ts'
+import type { ObjectKey, ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import { unusableLine } from './health.ts'
 import type { RecordedComponents } from './recorded-components.ts'
@@ -20,7 +20,7 @@ import { logFailure } from './log-failure.ts'
 interface ConfigMapDependencies {
   readonly config: StartConfig
   readonly cloud: Cloud
-  readonly store: Pick<ObjectStore, 'list'>
+  readonly store: Pick<ObjectStore, 'get' | 'put'>
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
   readonly filters: Pick<EnabledFilters, 'setAdditionalComponents' | 'ownNames'>
@@ -47,8 +47,8 @@ export interface HubConfigReport extends SettingsReport {
 
 /**
  * Watches the ConfigMap by which the cluster configures its hubs, and applies it without a restart:
- * all of it, or none where part of it is invalid, so that the last valid one stays in force. At
- * the start that is the one in the store. After the ConfigMap is deleted only the flags count.
+ * all of it, or none where part of it is invalid, so that the last valid one stays in force, over
+ * restarts as well. After the ConfigMap is deleted only the flags count.
  */
 export class HubConfigMap implements AsyncDisposable {
   readonly #dependencies: ConfigMapDependencies
@@ -66,7 +66,7 @@ export class HubConfigMap implements AsyncDisposable {
     this.#name = of ? `${of.namespace}/${of.name}` : ''
     if (!of) return
     const fieldSelector = `metadata.name=${of.name}`
-    this.#apply(storedIn(store, of.namespace, fieldSelector) ?? none)
+    this.#apply(storedAt(store, keyOf(this.#name)) ?? none)
     this.#informer = new HubInformer<ConfigMapData>({
       of: {
         versions: [configMaps],
@@ -125,7 +125,18 @@ export class HubConfigMap implements AsyncDisposable {
       return
     }
     this.#unusable = undefined
+    void this.#keep(found ?? none)
     log.info(found ? `ConfigMap ${this.#name} is in force` : `there is no ConfigMap ${this.#name}`)
+  }
+
+  async #keep(good: ConfigMapData): Promise<void> {
+    const { store, log } = this.#dependencies
+    try {
+      const bytes = Buffer.from(JSON.stringify(good))
+      await putDocument(store, keyOf(this.#name), 'application/json', bytes)
+    } catch (err) {
+      logFailure(log, 'debug', { err }, "cannot store the hubs' ConfigMap")
+    }
   }
 
   /** Its mistakes; `undefined`: it is in force. */
@@ -167,24 +178,17 @@ const recordOf = (value: unknown): Readonly<Record<string, unknown>> =>
 
 const none: ConfigMapData = { data: {}, binaryData: {} }
 
-/** As the hub read it last; `undefined`: it is not stored, or cannot be read. */
-function storedIn(
+/** The last good one in the store. */
+const keyOf = (name: string): ObjectKey => documentAt(hubIdentity, `/config-map/${name}`, 'json')
+
+/** `undefined`: it is not stored, or cannot be read. */
+function storedAt(
   store: ConfigMapDependencies['store'],
-  namespace: string,
-  fieldSelector: string,
+  key: ObjectKey,
 ): ConfigMapData | undefined {
-  const { key: representation } = objectRepresentation('json')
-  const partition = { identity: hubIdentity, representation }
   try {
-    const list = store.list({
-      partition,
-      gvr: configMaps,
-      namespace,
-      labelSelector: '',
-      fieldSelector,
-    })
-    const [object] = [...(list?.batches ?? [])].flat()
-    return object && dataOf(object.bytes)
+    const stored = store.get(key)
+    return typeof stored === 'object' ? dataOf(stored.object.bytes) : undefined
   } catch {
     return undefined
   }
