@@ -130,7 +130,8 @@ export class Upkeep implements Keeper {
     const { folder, path, maxBytes } = this.#parts
     const [before, isAwaited] = [folder.bytes, this.#isAwaited]
     try {
-      const isMuch = !this.#isNearFull() || (await this.#evict()) || isAwaited || path.isFailing
+      // A lost segment takes no record of an eviction, either.
+      const isMuch = path.isFailing || !this.#isNearFull() || (await this.#evict()) || isAwaited
       if (isMuch) await this.#compact()
     } finally {
       const isInVain = path.isFailing || folder.bytes > before - maxBytes / 100
