@@ -85,6 +85,8 @@ void t.test('a caller without any right cannot fill the cache with documents', a
   const stranger = holder('stranger')
   t.equal((await stranger.get(pathOf('large-1'))).status, 403)
   const before = written('document')
+  // Several that arrive at once may each be written.
+  t.equal((await stranger.get('/openapi/v2')).status, 200)
   const hashes = numbered(100, (at) => `/openapi/v2?hash=${at}&timeout=${at}s`)
   t.strictSame(await getAll(stranger, hashes), new Set([200]))
   t.equal(written('document'), before + 1, 'whatever hash it writes')
