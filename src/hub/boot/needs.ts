@@ -116,9 +116,9 @@ export class NodePods {
     const slices = new TimeSlices()
     const listed = cache.collection(podsOf(this.#nodeName), (member) => {
       const known = before.get(namespacedName(member))
-      const isKnown = known?.version === member.version && known.uid === member.uid
-      if (isKnown) pods.set(namespacedName(member), known)
-      return !isKnown
+      // A pod that is read again keeps its place.
+      if (known) pods.set(namespacedName(member), known)
+      return known?.version !== member.version || known.uid !== member.uid
     })
     if (!listed) return undefined
     try {

@@ -84,10 +84,13 @@ export class FakeKubeletCache implements KubeletCache {
     const found = this.#collections.get(nameIn(query)) ?? this.#collections.get(nameIn({ gvr }))
     if (!found) return undefined
     const { objects } = found
+    const isWanted = (object: ApiObject): boolean =>
+      isRead?.({ ...object, version: object.resourceVersion }) ?? true
+    // All are chosen before one is read.
+    const wanted = objects instanceof Error ? objects : [...objects].filter(isWanted)
     const read = function* (): Generator<ApiObject> {
-      if (objects instanceof Error) throw objects
-      for (const object of objects)
-        if (isRead?.({ ...object, version: object.resourceVersion }) ?? true) yield object
+      if (wanted instanceof Error) throw wanted
+      yield* wanted
     }
     return { encoding: this.#encoding, ...found, objects: read() }
   }

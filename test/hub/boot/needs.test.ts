@@ -82,4 +82,19 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const before = await node.update(other)
     t.not(await node.update(other.list(podsOf(nodeName), 'Pod', [])), before)
   })
+
+  void t.test(`pods are named in the order of their list (${encoding})`, async (t) => {
+    const node = new NodePods(nodeName)
+    const pod = (name: string, resourceVersion: string): JsonObject => {
+      const metadata = { ...(richPod['metadata'] as JsonObject), name, uid: name, resourceVersion }
+      return { ...richPod, metadata }
+    }
+    const named = async (...pods: JsonObject[]): Promise<readonly string[]> => {
+      const cache = new FakeKubeletCache(encoding).list(podsOf(nodeName), 'Pod', pods)
+      const { pods: needs } = await node.needs(cache)
+      return Array.isArray(needs) ? needs.map(({ name }) => name) : []
+    }
+    t.strictSame(await named(pod('a', '1'), pod('b', '2')), ['a', 'b'])
+    t.strictSame(await named(pod('a', '3'), pod('b', '2')), ['a', 'b'], 'though one has changed')
+  })
 }
