@@ -109,7 +109,7 @@ const batchEntries = 512
 
 /** What `read` makes of the entries, a batch at a time. */
 export function* inBatches<Entry, Read>(
-  entries: readonly Entry[],
+  entries: Iterable<Entry>,
   sizeOf: (entry: Entry) => number,
   read: (batch: readonly Entry[]) => readonly Read[],
 ): Generator<readonly Read[]> {

@@ -140,8 +140,8 @@ export class LogStore implements ObjectStore {
     if (!collection) return undefined
     const { gvk, version: resourceVersion, extra, seenAt: confirmedAt } = collection
     const { changedAt, listedAt } = collection
-    const all = [...collection.members.values()].toSorted(byName)
-    const members = isRead ? all.filter(isRead) : all
+    const all = [...collection.members.values()]
+    const members = isRead ? all.toSorted(byName).filter(isRead) : inOrder(all)
     const { scope } = collection.address
     const batches = inBatches(members, sizeOf, (batch) => {
       const objects = this.#parts.bodies.read(scope, batch).filter((each) => each !== undefined)
@@ -425,6 +425,11 @@ const readersOf = ([owner]: ScopeKey, holders: ReadonlySet<string>): readonly Id
 const sizeOf = ({ body }: Held): number => body.length
 
 const nothing = (): undefined => undefined
+
+/** Sorted when they are read: many want the head of a list alone. */
+function* inOrder(members: readonly Held[]): Iterable<Held> {
+  yield* members.toSorted(byName)
+}
 
 const byName = (
   a: { readonly namespace: string; readonly name: string },
