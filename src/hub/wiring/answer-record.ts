@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { lruCache } from '../../base/lru-cache.ts'
 import { RecentItems } from '../../base/recent-items.ts'
 import { RepeatLimiter } from '../../base/repeat-limiter.ts'
 import type { AnsweredRequest, AnswerLine } from '../pipeline/trace.ts'
@@ -37,8 +38,7 @@ export class AnswerRecord implements Disposable {
   readonly hour = new LastHour()
   readonly #log: Logger
   readonly #limited: RepeatLimiter<AnswerLine>
-  readonly #counts = new Map<string, Used>()
-  #uses = 0
+  readonly #counts = lruCache<string, Counted>(mostKinds)
   readonly #recent = new RecentItems<AnsweredRequest>(mostRequests)
 
   /** `together`: for so many milliseconds failures and refusals are logged together. */
@@ -79,30 +79,20 @@ export class AnswerRecord implements Disposable {
     const key = `${component}\0${verb}\0${what}`
     let count = this.#counts.get(key)
     if (!count) {
-      if (this.#counts.size >= mostKinds) this.#forgetOne()
-      count = { component, verb, what, ...none, last: { at, source, code }, use: 0 }
+      count = { component, verb, what, ...none, last: { at, source, code } }
       this.#counts.set(key, count)
     }
     const { last } = count
     last.at = at
     last.source = source
     last.code = code
-    count.use = this.#uses++
     if (source === 'cloud' || source === 'cache' || source === 'hub') count[source] += 1
     if (isRefusal(answered)) count.refused += 1
   }
 
-  #forgetOne(): void {
-    let oldest: [key: string, count: Used] | undefined
-    for (const each of this.#counts) if (!oldest || each[1].use < oldest[1].use) oldest = each
-    if (oldest) this.#counts.delete(oldest[0])
-  }
-
   /** The one answered last first. */
   get counts(): readonly AnswerCount[] {
-    return [...this.#counts.values()]
-      .toSorted((one, other) => other.use - one.use)
-      .map(({ use: _use, ...count }) => ({ ...count, last: { ...count.last } }))
+    return [...this.#counts.values()].map((count) => ({ ...count, last: { ...count.last } }))
   }
 
   /** The last ones that a query names. Throws where it has a parameter that selects nothing. */
@@ -124,10 +114,9 @@ export class AnswerRecord implements Disposable {
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] }
 
-/** Changed with each answer, as a node gives many; `use` numbers the last one. */
-interface Used extends Mutable<Omit<AnswerCount, 'last'>> {
+/** Changed with each answer, as a node gives many. */
+interface Counted extends Mutable<Omit<AnswerCount, 'last'>> {
   readonly last: Mutable<AnswerCount['last']>
-  use: number
 }
 
 const none: Answers = { cloud: 0, cache: 0, hub: 0, refused: 0 }
