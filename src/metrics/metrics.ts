@@ -29,6 +29,8 @@ interface Count {
   amount: number
 }
 
+const noCount = (): Count => ({ amount: 0 })
+
 interface GaugeOf<Row extends MetricRow> {
   set(...args: Arguments<Row, [value: number]>): void
   /** Removes every series. */
@@ -184,11 +186,7 @@ function metricOf(
       const counter = new Counter(shape)
       // A counter searches for its series on each call; here equal labels are the same object.
       const counts = new Map<Labels, Count>()
-      const of = (labels: Labels): Count => {
-        const known = counts.get(labels) ?? { amount: 0 }
-        counts.set(labels, known)
-        return known
-      }
+      const of = (labels: Labels): Count => counts.getOrInsertComputed(labels, noCount)
       for (const labels of initial) of(series(labels))
       tellCounts.push(() => {
         for (const [labels, count] of counts) {
@@ -231,9 +229,7 @@ class DurationHistogram {
   }
 
   of(labels: Labels): Series {
-    const known = this.#series.get(labels) ?? new Series()
-    this.#series.set(labels, known)
-    return known
+    return this.#series.getOrInsertComputed(labels, newSeries)
   }
 
   /** As prom-client reads a metric. */
@@ -266,6 +262,8 @@ class Series {
     this.sum += value
   }
 }
+
+const newSeries = (): Series => new Series()
 
 type Row = MetricValueWithName<string>
 
