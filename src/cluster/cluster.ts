@@ -3,11 +3,8 @@ import { hostname } from 'node:os'
 import type { Logger } from 'pino'
 import { untilAborted } from '../base/abort.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
-import { textAt } from '../api/kube/json-at.ts'
 import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts'
 import { listenOps } from '../http/server/ops.ts'
-import { actorsOf } from './admission/actors.ts'
-import type { Actors } from './admission/node.ts'
 import type { ApiServer } from './api/api-server.ts'
 import { connect } from './api/connect.ts'
 import { ServingCertificateApprover } from './certificates/approver.ts'
@@ -92,7 +89,6 @@ export async function startCluster(
     certificate: () => serving.pair(),
     ...(clientCa && { clientCa: () => clientCa.current().ca }),
     lookup: liveLookup(api, pools),
-    actors: await actorsFor(api, config),
     propagate: config.webhooks.podHostNetwork,
     unready: () => (pools.synced ? undefined : 'NodePools have not been listed yet'),
     onFailed: failed('admission'),
@@ -222,16 +218,4 @@ async function refuseBesideYurtManager(
   // A conversion alone does nothing to pools: it needs a request in another version.
   const lines = conflicts.filter(({ without }) => without).flatMap(describeConflict)
   if (lines.length > 0) throw new YurtManagerPresent(lines)
-}
-
-/** The privileged users. The API server says which user this process is. */
-async function actorsFor(api: ApiServer, { namespace, webhooks }: ClusterConfig): Promise<Actors> {
-  const review = await api
-    .create('/apis/authentication.k8s.io/v1/selfsubjectreviews', {
-      apiVersion: 'authentication.k8s.io/v1',
-      kind: 'SelfSubjectReview',
-    })
-    .catch(() => ({}))
-  const self = textAt(review, 'status', 'userInfo', 'username')
-  return actorsOf({ namespace, name: webhooks.service }, self === '' ? [] : [self])
 }

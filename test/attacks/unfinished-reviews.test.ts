@@ -30,7 +30,6 @@ async function serving(t: Test, more: Partial<WebhookOptions> = {}) {
     port: 0,
     certificate: () => ({ cert: issued.certificate, key: issued.key }),
     lookup: lookupOf(),
-    actors: { controllers: new Set(), converters: new Set() },
     propagate: false,
     onRefused: (why) => refused.push(why),
     ...more,

@@ -49,7 +49,6 @@ async function serving(
     port: 0,
     certificate: () => pair,
     lookup: lookupOf(poolNamed('host', { hostNetwork: true })),
-    actors: { controllers: new Set(), converters: new Set() },
     propagate: false,
     ...more,
   })

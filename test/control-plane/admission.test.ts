@@ -85,7 +85,7 @@ async function makeWorld(t: Test, { admin }: ControlPlane): Promise<void> {
   })
   for (const pool of world.pools) t.equal((await admin.post(pools, pool)).status, 201)
   for (const node of world.nodes) t.equal((await admin.post('/api/v1/nodes', node)).status, 201)
-  for (const name of ['left-host', 'left-standard'])
+  for (const name of ['left-host', 'left-standard', 'left-gone'])
     t.match(
       await merge(admin, `/api/v1/nodes/${name}`, {
         metadata: { labels: { 'apps.openyurt.io/nodepool': null } },

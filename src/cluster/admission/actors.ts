@@ -1,4 +1,10 @@
-import type { Actors } from './node.ts'
+/** The users that may change reserved labels of nodes, by their names at the API server. */
+export interface Actors {
+  /** The NodePool controller, which alone sets the hostnetwork label. */
+  readonly controllers: ReadonlySet<string>
+  /** Besides nodes themselves: controllers that convert nodes into edge workers and back. */
+  readonly converters: ReadonlySet<string>
+}
 
 /**
  * OpenYurt's controller that turns nodes into edge workers and back (openyurt

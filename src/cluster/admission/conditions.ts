@@ -7,7 +7,7 @@ import {
 } from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { annotationOf, any, isCreate, isOneOf, labelOf, quoted, user } from './cel.ts'
-import type { Actors } from './node.ts'
+import type { Actors } from './actors.ts'
 
 /** A condition under which the API server sends a request to a webhook or evaluates a policy. */
 export interface MatchCondition {

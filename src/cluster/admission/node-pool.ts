@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
+import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import {
   alwaysShared,
@@ -54,10 +54,7 @@ export function validateNewPool(pool: JsonObject): Status | undefined {
  */
 export function validatePoolUpdate(old: JsonObject, pool: JsonObject): Status | undefined {
   const before = new Set(poolProblems(old).map(({ message }) => message))
-  const causes = [
-    ...changedForGood(old, pool),
-    ...poolProblems(pool).filter(({ message }) => !before.has(message)),
-  ]
+  const causes = poolProblems(pool).filter(({ message }) => !before.has(message))
   return causes.length === 0
     ? undefined
     : forbidden(sentence(pool, 'forbidden', causes), details(pool, causes))
@@ -88,37 +85,16 @@ const details = (pool: JsonObject, causes: readonly StatusCause[]) => ({
   causes,
 })
 
-/** Nodes are set up for these fields when they join, and are not set up again. */
-function changedForGood(old: JsonObject, pool: JsonObject): StatusCause[] {
-  const compared: readonly (readonly [string, Json, Json])[] = [
-    ['type', textAt(old, 'spec', 'type') || 'Edge', textAt(pool, 'spec', 'type') || 'Edge'],
-    ['hostNetwork', isSet(old, 'hostNetwork'), isSet(pool, 'hostNetwork')],
-    ['interConnectivity', isSet(old, 'interConnectivity'), isSet(pool, 'interConnectivity')],
-  ]
-  return compared
-    .filter(([, before, after]) => before !== after)
-    .map(([field]) => ({
-      reason: 'FieldValueForbidden',
-      message: `a pool keeps its ${field}: make another pool`,
-      field: `spec.${field}`,
-    }))
-}
-
-const isSet = (pool: JsonObject, field: string): boolean => valueAt(pool, 'spec', field) === true
-
+/**
+ * The definition of pools has the rules for all else: types, words, and the fields that a pool
+ * keeps. It does not see that a pool which was written in v1alpha1 has a host network.
+ */
 function poolProblems(pool: JsonObject): StatusCause[] {
-  const type = textAt(pool, 'spec', 'type') || 'Edge'
-  const strategy = textAt(pool, 'spec', 'leaderElectionStrategy') || 'random'
+  const onHost = valueAt(pool, 'spec', 'hostNetwork') === true
   return [
-    ...(type === 'Edge' || type === 'Cloud'
-      ? []
-      : [problem('type', `${JSON.stringify(type)}: a pool is of type Edge or Cloud`)]),
-    ...(type === 'Cloud' && isSet(pool, 'hostNetwork')
+    ...(textAt(pool, 'spec', 'type') === 'Cloud' && onHost
       ? [problem('hostNetwork', 'a pool of type Cloud has no host network: use type: Edge')]
       : []),
-    ...(strategy === 'random' || strategy === 'mark'
-      ? []
-      : [problem('leaderElectionStrategy', `${JSON.stringify(strategy)}: it is random or mark`)]),
     ...wrongAnnotations(objectAt(pool, 'spec', 'annotations')).map((message) =>
       problem('annotations', message),
     ),
@@ -150,16 +126,5 @@ const wrongLabels = (labels: JsonObject): string[] =>
 const said = (...messages: readonly (string | undefined)[]): string[] =>
   messages.filter((message) => message !== undefined)
 
-const effects = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
-
-function wrongTaint(taint: Json): string[] {
-  if (!isObject(taint)) return ['a taint is an object']
-  const effect = textAt(taint, 'effect')
-  return said(
-    wrongName(textAt(taint, 'key')),
-    wrongValue(textAt(taint, 'value')),
-    effects.includes(effect)
-      ? undefined
-      : `${JSON.stringify(effect)}: an effect is ${effects.join(', ')}`,
-  )
-}
+const wrongTaint = (taint: Json): string[] =>
+  said(wrongName(textAt(taint, 'key')), wrongValue(textAt(taint, 'value')))

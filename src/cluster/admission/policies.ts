@@ -2,7 +2,7 @@ import { hostNetworkLabel, isEdgeWorkerLabel, nodePoolLabel } from '../../api/ku
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { all, annotationOf, any, isOneOf, labelOf, quoted, user } from './cel.ts'
 import { nodeConditions } from './conditions.ts'
-import type { Actors } from './node.ts'
+import type { Actors } from './actors.ts'
 import { validatingForPools, type ResourceRule, type Validation } from './policy.ts'
 
 /** Writes of pools, in whichever version. */

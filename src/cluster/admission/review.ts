@@ -12,10 +12,7 @@ import {
   mutateNewNode,
   poolOfUpdate,
   poolOfNewNode,
-  validateNodeUpdate,
-  type Actors,
   type MutationResult,
-  type ValidationResult,
 } from './node.ts'
 import {
   defaultedPool,
@@ -30,7 +27,6 @@ import { onHostNetworkOfPool } from './propagation.ts'
 /** The cluster state and settings that admission depends on. */
 export interface AdmissionOptions {
   readonly lookup: ClusterLookup
-  readonly actors: Actors
   /** Whether admission sets hostNetwork on pods whose pool has a host network. */
   readonly propagate: boolean
 }
@@ -48,6 +44,12 @@ interface AdmissionRequest {
   readonly old: JsonObject
 }
 
+/** The answer of a validating webhook. */
+interface ValidationResult {
+  readonly refusal: Status | undefined
+  readonly warnings: readonly string[]
+}
+
 type Answer = MutationResult | ValidationResult
 
 interface Webhook {
@@ -61,7 +63,6 @@ const webhooks: ReadonlyMap<string, Webhook> = new Map([
   [webhookPaths.poolDefaults, { kinds: ['NodePool'], answer: poolDefaults }],
   [webhookPaths.poolRules, { kinds: ['NodePool'], answer: poolRules }],
   [webhookPaths.nodeDefaults, { kinds: ['Node'], answer: nodeDefaults }],
-  [webhookPaths.nodeRules, { kinds: ['Node'], answer: nodeRules }],
   [webhookPaths.podDefaults, { kinds: ['Pod'], answer: podDefaults }],
   [
     webhookPaths.workloadWarnings,
@@ -215,18 +216,6 @@ async function nodeDefaults(
   if (operation !== 'UPDATE') return untouched(request)
   const name = poolOfUpdate(old, object)
   return mutateNodeUpdate(old, object, name === '' ? undefined : await lookup.pool(name))
-}
-
-async function nodeRules(
-  request: AdmissionRequest,
-  { lookup, actors }: AdmissionOptions,
-): Promise<ValidationResult> {
-  const { operation, object, old, user } = request
-  // A kubelet that cannot register takes all its pods with it.
-  if (operation !== 'UPDATE') return { refusal: undefined, warnings: [] }
-  const name = poolOfUpdate(old, object)
-  const pool = name === '' ? undefined : await lookup.pool(name)
-  return validateNodeUpdate(old, object, { user, actors, pool })
 }
 
 async function podDefaults(

@@ -7,7 +7,7 @@ import {
   workloadConditions,
   type MatchCondition,
 } from './conditions.ts'
-import type { Actors } from './node.ts'
+import type { Actors } from './actors.ts'
 import { webhookPaths } from './paths.ts'
 import { nodeCreates, nodeUpdates, podCreates, poolWrites, workloadWrites } from './policies.ts'
 import { failurePolicyOf, ruleOf, type ResourceRule } from './policy.ts'
@@ -61,12 +61,6 @@ export const webhookConfigurations = (
       path: webhookPaths.poolRules,
       rules: [{ ...poolWrites, operations: ['CREATE', 'UPDATE', 'DELETE'] }],
       conditions: poolConditions(actors),
-    }),
-    webhook(target, {
-      name: 'rules.nodes.apps.openyurt.io',
-      path: webhookPaths.nodeRules,
-      rules: [nodeUpdates],
-      conditions: nodeConditions(actors),
     }),
     webhook(target, {
       name: 'warnings.workloads.apps.openyurt.io',

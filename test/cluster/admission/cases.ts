@@ -78,6 +78,8 @@ export const world = {
     nodeOf('orphan'),
     nodeOf('left-host', { [nodepool]: 'host' }),
     nodeOf('left-standard', { [nodepool]: 'standard' }),
+    // Nothing is remembered of it, as its pool could not be read.
+    nodeOf('left-gone', { [nodepool]: 'gone', [hostnetwork]: 'true' }),
   ],
 }
 
@@ -444,6 +446,10 @@ export const nodeCases: readonly Case[] = [
       'a host-network node enters no standard pool',
       labels([nodepool, 'standard']),
     ),
+  ),
+  refused(
+    /was in a host-network pool/,
+    patch(`${nodes}/left-gone`, 'nor by the label alone', labels([nodepool, 'standard'])),
   ),
   {
     ...patch(`${nodes}/left-host`, 'it enters another of its kind', labels([nodepool, 'host-too'])),

@@ -90,7 +90,6 @@ export async function webhooksFor(
         address: '127.0.0.1',
         port,
         certificate: () => ({ cert: certificate, key }),
-        actors,
         get propagate() {
           return webhooks.propagate
         },

@@ -4,7 +4,6 @@ import {
   mutateNodeUpdate,
   mutateNewNode,
   poolOfUpdate,
-  validateNodeUpdate,
 } from '../../../src/cluster/admission/node.ts'
 import { previousAttributesAnnotation } from '../../../src/cluster/previous-attributes.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
@@ -13,7 +12,6 @@ import { valueAt, objectAt, textAt } from '../../../src/api/kube/json-at.ts'
 const nodepool = 'apps.openyurt.io/nodepool'
 const desired = 'apps.openyurt.io/desired-nodepool'
 const hostnetwork = 'nodepool.openyurt.io/hostnetwork'
-const edgeWorker = 'openyurt.io/is-edge-worker'
 
 const node = (labels?: Record<string, string>, remembered?: string): JsonObject => ({
   apiVersion: 'v1',
@@ -86,57 +84,9 @@ void t.test('a later desired-nodepool label sets the pool once', async (t) => {
   ])
 })
 
-const actors = {
-  controllers: new Set(['system:serviceaccount:nodehub-system:nodehub-cluster']),
-  converters: new Set(['system:serviceaccount:kube-system:converter']),
-}
-
-void t.test('changes against a node’s pool or kind are refused', async (t) => {
-  const [converter = ''] = actors.converters
-  const cases: [string, JsonObject, JsonObject, { user?: string; pool?: PoolLookup }, RegExp?][] = [
-    [
-      'an edge worker by its converter',
-      node(),
-      node({ [edgeWorker]: 'true' }),
-      { user: converter },
-    ],
-    [
-      'into a pool that does not exist',
-      node({}, '{"hostNetwork":true}'),
-      node({ [nodepool]: 'a' }, '{"hostNetwork":true}'),
-      {},
-    ],
-    [
-      'into a pool that cannot be read',
-      node({}, '{"hostNetwork":true}'),
-      node({ [nodepool]: 'a' }, '{"hostNetwork":true}'),
-      { pool: 'unknown' },
-    ],
-    [
-      'the other way, by the label that stayed',
-      node({ [hostnetwork]: 'true' }),
-      node({ [nodepool]: 'b', [hostnetwork]: 'true' }),
-      { pool: pool(false) },
-      /was in a host-network pool/,
-    ],
-    [
-      'by the controller, which remembers more',
-      node({}, '{"hostNetwork":false}'),
-      node({}, '{"hostNetwork":false,"labels":{"a":"b"}}'),
-      {},
-    ],
-  ]
-  for (const [what, old, changed, { user = 'admin', pool }, said] of cases) {
-    const { refusal } = validateNodeUpdate(old, changed, { user, actors, pool })
-    t.equal(refusal?.code, said && 422, what)
-    if (said) t.match(refusal?.message, said, what)
-  }
-})
-
 void t.test('malformed nodes pass unchanged', async (t) => {
   for (const odd of [{}, { metadata: null }, { metadata: { labels: [], annotations: 1 } }]) {
     t.equal(mutateNewNode(odd, undefined).object, odd)
     t.equal(mutateNodeUpdate(odd, odd, undefined).object, odd)
-    t.equal(validateNodeUpdate(odd, odd, { user: '', actors, pool: undefined }).refusal, undefined)
   }
 })
