@@ -21,9 +21,15 @@ export const hostnetworkpropagation = (
   ],
   // Withholding every pod that cannot be read would be worse.
   onError: 'pass',
-  // The hub watches the inputs of a filter: not this one where the filter is off.
+  // The hub watches the inputs of a filter: not this one where the filter is off. Go writes a
+  // `hostNetwork` that is false as well.
   ...(propagation === 'off'
-    ? { withholds: false, neverChanges: true, needs: ['nodeName', 'propagation'] }
+    ? {
+        withholds: false,
+        keepsLength: true,
+        neverChanges: true,
+        needs: ['nodeName', 'propagation'],
+      }
     : { needs: ['nodeName', 'propagation', 'pool'] }),
   actsWhenDisabled: true,
   // A new pod waits until its network is known: the kubelet would start it on the wrong one.

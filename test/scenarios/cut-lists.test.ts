@@ -15,9 +15,6 @@ import { mediaType, type Encoding } from '../../src/api/kube/media-type.ts'
 import { fixture } from '../kit/fixture.ts'
 import { ScriptedServer } from '../kit/scripted-server.ts'
 
-/** Recorded; no filter is for it, which would have a protobuf list whole before its first byte. */
-const unfiltered = 'flanneld'
-
 const isList = ({ path }: { path: string }): boolean => path === '/api/v1/pods'
 
 /** What the hub says of the collection when nobody else can be asked. */
@@ -27,7 +24,7 @@ async function remembered(
   encoding: Encoding,
 ): Promise<readonly string[]> {
   await goOffline(cloud, hub)
-  const { names } = await hub.as(unfiltered, { encoding }).list(podsOfNode)
+  const { names } = await hub.as('kubelet', { encoding }).list(podsOfNode)
   await goOnline(cloud, hub)
   return names
 }
@@ -43,14 +40,14 @@ for (const encoding of ['json', 'protobuf'] as const) {
         cloud.sandbox.create(pods, { ...pod(name), metadata })
       }
       const hub = await startTestHub(t, { upstreams: [cloud] })
-      const program = hub.as(unfiltered, { encoding })
-      const before = await program.list(podsOfNode)
+      const kubelet = hub.as('kubelet', { encoding })
+      const before = await kubelet.list(podsOfNode)
       cloud.sandbox.delete(pods, 'b', 'default', { gracePeriodSeconds: 0 })
       const { length } = (await cloud.as('kubelet', { encoding }).get(podsOfNode)).body
       for (const offset of [0, 1, 30, 200, length >> 1, length - 200, length - 4, length - 1]) {
         using _cut = cloud.sandbox.faults.cut(offset, isList)
         const what = `cut after ${offset} of ${length} bytes`
-        const status = await program.get(podsOfNode).then(
+        const status = await kubelet.get(podsOfNode).then(
           (answer) => answer.status,
           () => undefined,
         )
@@ -61,12 +58,12 @@ for (const encoding of ['json', 'protobuf'] as const) {
       {
         using _cut = cloud.sandbox.faults.cut(length - 1, isList)
         const counted = await hub.metric('nodehub_broken_answers_total')
-        await t.rejects(program.get(podsOfNode), 'what was begun is a break')
+        await t.rejects(kubelet.get(podsOfNode), 'what was begun is a break')
         await hub.reaches('nodehub_broken_answers_total', counted + 1)
       }
       t.strictSame(await remembered(cloud, hub, encoding), before.names)
       const now = ['default/a', 'default/c', 'default/d']
-      t.strictSame((await program.list(podsOfNode)).names, now)
+      t.strictSame((await kubelet.list(podsOfNode)).names, now)
       t.strictSame(await remembered(cloud, hub, encoding), now)
     },
   )
@@ -177,9 +174,9 @@ for (const encoding of ['json', 'protobuf'] as const) {
       ) as [Buffer, Buffer]
       const teller = await ScriptedServer.start(t)
       const hub = await startTestHub(t, { upstreams: [teller] })
-      const program = hub.as(unfiltered, { encoding })
+      const kubelet = hub.as('kubelet', { encoding })
       teller.answerWith(before, encoding)
-      const { names } = await program.list('/api/v1/pods')
+      const { names } = await kubelet.list('/api/v1/pods')
       const asked = new Promise<ServerResponse>((resolve) => {
         teller.answer = (response) => {
           response.writeHead(200, { 'Content-Type': mediaType(encoding) })
@@ -187,7 +184,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
           resolve(response)
         }
       })
-      const answer = await program.open('/api/v1/pods')
+      const answer = await kubelet.open('/api/v1/pods')
       const upstream = await asked
       const gone = once(upstream, 'close')
       answer.destroy()
@@ -195,7 +192,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
       t.notOk(upstream.writableFinished, 'the upstream sees that its client has gone')
       teller.close()
       await hub.offline()
-      t.strictSame((await program.list('/api/v1/pods')).names, names)
+      t.strictSame((await kubelet.list('/api/v1/pods')).names, names)
     },
   )
 }

@@ -22,6 +22,8 @@ export interface FilterChain {
   readonly state: ChainState
   /** Inputs that are unknown and awaited. Until they are known, the hub must not answer. */
   readonly missingInputs: readonly InputName[]
+  /** An object in protobuf that the chain changes is as long as before, and none is withheld. */
+  readonly keepsLengths: boolean
   /**
    * The object as the component gets it: the same instance where no filter changes it, `undefined`
    * where one withholds it. Each filter gets the result of the filters before it. `gvk` is the
@@ -35,6 +37,7 @@ export const chainWith = (chain: FilterChain, apply: FilterChain['apply']): Filt
   filters: chain.filters,
   state: chain.state,
   missingInputs: chain.missingInputs,
+  keepsLengths: chain.keepsLengths,
   apply,
 })
 
@@ -91,12 +94,14 @@ export class FilterList implements FilterChain {
   readonly filters: readonly string[]
   readonly state: ChainState
   readonly missingInputs: readonly InputName[]
+  readonly keepsLengths: boolean
   readonly #options: FilterListOptions
 
   constructor(options: FilterListOptions) {
     this.filters = options.active.map(({ definition }) => definition.name)
     this.state = options.state
     this.missingInputs = options.missingInputs
+    this.keepsLengths = options.active.every(({ definition }) => definition.keepsLength)
     this.#options = options
   }
 
@@ -144,6 +149,9 @@ export function decide(
         return undefined
       }
       const edited = decision === 'leave' ? result : applyEdits(encoding, gvk, result, decision)
+      const isAsLong = edited.bytes.byteLength === result.bytes.byteLength
+      if (definition.keepsLength && encoding === 'protobuf' && !isAsLong)
+        throw new Error('the filter may change no length')
       onDecision(name, edited === result ? 'left' : 'edited')
       result = edited
     } catch (cause) {

@@ -55,6 +55,11 @@ export interface FilterDefinition<Needs extends InputName = InputName> {
    */
   readonly withholds?: false
   /**
+   * In protobuf its edits keep an object's length, where Go wrote it, and it withholds none: a list
+   * need not be read whole before its length is sent. To change one nevertheless is an error.
+   */
+  readonly keepsLength?: true
+  /**
    * The inputs of `create`. When one of these changes, the hub creates the filter again, and sends
    * clients events for objects on which the decision changed.
    */

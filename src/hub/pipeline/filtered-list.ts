@@ -15,12 +15,12 @@ export async function filteredList(unfiltered: ListReply, chain: FilterChain): P
   const { upstreamBody: _unfiltered, ...reply } = unfiltered
   const { representation, list } = reply
   const gvk = objectKind(list.gvk)
+  const isInTurn = representation.encoding === 'json' || chain.keepsLengths
   const look = (batch: ListBatch): ListBatch => filterBatch(batch, gvk, representation, chain)
   const headers = reply.headers.without((name) => name === 'content-length')
-  const filtered =
-    representation.encoding === 'json'
-      ? { ...streamOf(list), batches: each(list.batches, look) }
-      : await staged(list, representation, look)
+  const filtered = isInTurn
+    ? { ...streamOf(list), batches: each(list.batches, look) }
+    : await staged(list, representation, look)
   return { ...reply, headers, list: filtered }
 }
 

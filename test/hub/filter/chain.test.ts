@@ -141,3 +141,16 @@ void t.test('bytes that cannot be read are a failure of the filter that reads th
   t.equal(chain.apply(pod, 'protobuf', object('x')), undefined)
   t.equal(failures, 2)
 })
+
+void t.test('a filter that keeps lengths in protobuf may change none', async (t) => {
+  let failures = 0
+  const named: Filter = () => [{ op: 'set', path: ['spec', 'nodeName'], value: 'edge' }]
+  const chain = chainOf([define('a', named, { withholds: false, keepsLength: true })], () => {
+    failures += 1
+  })
+  t.equal(chain.keepsLengths, true)
+  const given = object('')
+  t.equal(chain.apply(pod, 'protobuf', given), given)
+  t.equal(failures, 1)
+  t.equal(text(chain.apply(pod, 'json', object('{}'))), '{"spec":{"nodeName":"edge"}}')
+})
