@@ -28,7 +28,6 @@ import { judgeIntervalMs as bootLookMs } from '../../src/hub/wiring/boot.ts'
 import { maxConnections, mostUnproven } from '../../src/hub/wiring/proxies.ts'
 import { listedMs } from '../../src/hub/cache/cacher/cachers.ts'
 import { cachedShare } from '../../src/hub/wiring/cachers.ts'
-import { reviewRetryMs } from '../../src/hub/identity/claims.ts'
 import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.ts'
 import { mostReadingMs, sliceMs as tableSliceMs } from '../../src/base/socket-table.ts'
 import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
@@ -38,8 +37,9 @@ import { mostSchemas } from '../../src/hub/boot/on-site-documents.ts'
 import { maxBodyBytes } from '../../src/hub/answers/offline-writes.ts'
 import * as writes from '../../src/hub/answers/node-writes.ts'
 import {
-  mostReviews,
-  reviewTimeoutMs as accountMs,
+  keysPatienceMs,
+  keysRetryMs,
+  mostFetches,
 } from '../../src/hub/pipeline/authentication-outcome.ts'
 import { contentBytes } from '../../src/hub/pipeline/pipeline.ts'
 import { alwaysServed, bodyMs, requestsShare } from '../../src/hub/pipeline/admission.ts'
@@ -139,9 +139,9 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       bytes(contentBytes),
     ],
     "Wait until a token's account is known": [
-      time(accountMs),
-      time(reviewRetryMs),
-      counted(mostReviews),
+      time(keysPatienceMs),
+      time(keysRetryMs),
+      counted(mostFetches),
     ],
     'Time between two lists of an unstored collection': [time(listedMs / 2), time(listedMs)],
     "Events and statuses shown to root's kubectl offline": [

@@ -26,7 +26,7 @@ export const emptyReply: BodyReply = {
 export const claimOf = (known: Partial<Claim> = {}): Claim => ({
   holds: () => false,
   identity: () => unprovenIdentity,
-  tokenIdentity: unprovenIdentity,
+  verifiedIdentity: async () => unprovenIdentity,
   onUpstreamAnswer: () => undefined,
   keyId: undefined,
   ...known,

@@ -19,7 +19,10 @@ import type { EnsureInputs, FilterParts } from '../../src/hub/pipeline/resumed-w
 import { RefusedReads } from '../../src/hub/boot/refused-reads.ts'
 import { Admission } from '../../src/hub/pipeline/admission.ts'
 import { pipeline } from '../../src/hub/pipeline/pipeline.ts'
-import { withAuthenticationOutcome } from '../../src/hub/pipeline/authentication-outcome.ts'
+import {
+  withAuthenticationOutcome,
+  withKnownAccount,
+} from '../../src/hub/pipeline/authentication-outcome.ts'
 import {
   upstreamHandlers,
   type DispatchParts,
@@ -99,12 +102,6 @@ export async function startHubParts(
   const storeFailures: unknown[] = []
   const malformed: unknown[] = []
   const forward = forwarder(cloud, connections, () => ({ receivedBytes: 0 }))
-  const keys = new ClusterKeys(join(rootDir, 'keys.json'))
-  const authentication = withAuthenticationOutcome(forward, {
-    keys,
-    onLearned: () => undefined,
-    onFailure: () => undefined,
-  })
   const reviews = new RecordedReviews(store, storedKey(join(rootDir, 'token.key')))
   const recorder = new Recorder(
     store,
@@ -119,7 +116,7 @@ export async function startHubParts(
     reviews,
   )
   const upstreamParts: UpstreamPathParts = {
-    forward: authentication.forward,
+    forward: withAuthenticationOutcome(forward),
     upgrade: upgrader(cloud, connections),
     recorder,
     store,
@@ -161,6 +158,7 @@ export async function startHubParts(
     },
     onDiverted: () => undefined,
   }
+  const keys = new ClusterKeys(join(rootDir, 'keys.json'))
   const handler = pipeline({
     callers: {
       nodeName,
@@ -175,7 +173,13 @@ export async function startHubParts(
       accepted: nothingAccepted,
       outage: noOutage,
     },
-    authentication,
+    withKnownAccount: withKnownAccount({
+      keys,
+      forward,
+      cloud,
+      onLearned: () => undefined,
+      onFailure: () => undefined,
+    }),
     stopping: new AbortController().signal,
     ownHosts: new Set(),
     metrics: createMetrics(),

@@ -106,12 +106,6 @@ export interface UpstreamAnswer {
   readonly headers: HeaderList
 }
 
-/** A user as an API server knows it (authentication.k8s.io UserInfo). */
-export interface User {
-  readonly username: string
-  readonly uid: string
-}
-
 /**
  * A caller's claim to an identity. Only while it holds may the cache record or answer under that
  * identity.
@@ -121,10 +115,8 @@ export interface Claim {
   holds(): boolean
   /** The caller's identity as known now, which can change during a request. */
   identity(): Identity
-  /**
-   * The identity of the token itself, under which answers are cached while its account is unknown.
-   */
-  readonly tokenIdentity: Identity
+  /** The same once the token's signature is verified with the keys known now. */
+  verifiedIdentity(): Promise<Identity>
   /**
    * Has to be called when an upstream answers a request that made the claim. Resolves once what the
    * answer newly shows of the claim is on the disk, or a disk that hangs was waited for;
@@ -136,13 +128,6 @@ export interface Claim {
    * names no service account.
    */
   readonly keyId: string | undefined
-  /**
-   * Verifies that the caller is the service account that its token names. `review` sends a
-   * TokenReview, and resolves to `undefined` where no API server answers it. Resolves to the
-   * caller's identity as known then. A token is reviewed once, or again after some time where the
-   * review failed. Absent where there is nothing to verify.
-   */
-  readonly confirm?: (review: () => Promise<User | undefined>) => Promise<Identity>
 }
 
 /** A request whose meaning and sender are known. */

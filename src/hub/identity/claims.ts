@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { elapsed, now } from '../../base/clock.ts'
-import type { UpstreamAnswer, Claim, User } from '../../http/exchange/exchange.ts'
+import { now } from '../../base/clock.ts'
+import type { UpstreamAnswer, Claim } from '../../http/exchange/exchange.ts'
 import { isFromApiServer } from '../../http/exchange/headers.ts'
 import { unprovenIdentity, tokenHolder, type Identity } from '../../api/request/identity.ts'
 import type { PresentedCredential } from './bearer-token.ts'
 import type { ClusterKeys, Signature } from './cluster-keys.ts'
 import type { TokenVerdicts } from './token-verdicts.ts'
-import { parseWebToken, type NamedAccount, type WebToken } from './web-token.ts'
+import { parseWebToken, type WebToken } from './web-token.ts'
 
 /**
  * How many tokens are cached with their content and the verdict on their signature, and how many
@@ -18,9 +18,6 @@ const mostProven = 1_024
 const mostUnproven = 128
 const charactersOfOne = 2_048
 
-/** How long after a failed TokenReview the hub waits before it sends another for the same token. */
-export const reviewRetryMs = 30_000
-
 interface KnownToken {
   readonly token: WebToken | undefined
   signature: Signature
@@ -28,10 +25,6 @@ interface KnownToken {
   generation: number
   /** Pending while the signature is verified. */
   verifying?: Promise<void>
-  /** Pending while a TokenReview is in flight. */
-  review?: Promise<Identity>
-  /** When the next TokenReview may be sent, on the monotonic clock. */
-  reviewableAt: number
 }
 
 export interface ClaimedIdentity {
@@ -45,10 +38,9 @@ export interface ClaimedIdentity {
  * verified, if an API server has accepted the token. It never holds after an API server has refused
  * the token.
  *
- * A caller is the service account that its token names only if the cluster signed the token, or an
- * API server has confirmed that account by name and uid. That an API server accepts a token does
- * not prove its content: the caller is then identified by the token alone, and shares no cached
- * answer with any other token.
+ * A caller is the service account that its token names only if the cluster signed the token. That
+ * an API server accepts a token does not prove its content: the caller is then identified by the
+ * token alone, and shares no cached answer with any other token.
  */
 export class Claims {
   readonly #hashKey: Uint8Array
@@ -89,49 +81,24 @@ export class Claims {
       this.#proven.set(hash, known)
     }
     const account = known.token?.account
-    const isOpen = account && this.#signature(known) === 'unknown' && !this.#isConfirmed(hash)
     return {
       identity: this.#identity(hash, known),
       claim: {
         holds: () => this.#holds(hash, known),
         identity: () => this.#identity(hash, known),
-        tokenIdentity: tokenHolder(hash),
+        verifiedIdentity: async () => {
+          await this.#verify(known)
+          return this.#identity(hash, known)
+        },
         onUpstreamAnswer: (answer) => this.#onUpstreamAnswer(hash, known, answer),
         keyId: account && known.token.keyId,
-        ...(isOpen && { confirm: (review) => this.#confirm(hash, known, account, review) }),
       },
     }
   }
 
   #identity(hash: string, known: KnownToken): Identity {
     const account = known.token?.account
-    const isAccounts = this.#signature(known) === 'genuine' || this.#isConfirmed(hash)
-    return account && isAccounts ? account.identity : tokenHolder(hash)
-  }
-
-  #isConfirmed(hash: string): boolean {
-    return this.#verdicts.of(hash) === 'confirmed'
-  }
-
-  async #confirm(
-    hash: string,
-    known: KnownToken,
-    account: NamedAccount,
-    review: () => Promise<User | undefined>,
-  ): Promise<Identity> {
-    if (known.review) return known.review
-    if (elapsed() < known.reviewableAt) return this.#identity(hash, known)
-    const reviewed = async (): Promise<Identity> => {
-      const user = await review()
-      // The review may have brought the cluster's keys.
-      await this.#verify(known)
-      if (user?.username === account.username && user.uid === account.uid)
-        await this.#verdicts.confirm(hash)
-      else known.reviewableAt = user ? Infinity : elapsed() + reviewRetryMs
-      return this.#identity(hash, known)
-    }
-    known.review = reviewed().finally(() => delete known.review)
-    return known.review
+    return account && this.#signature(known) === 'genuine' ? account : tokenHolder(hash)
   }
 
   #holds(hash: string, known: KnownToken): boolean {
@@ -187,7 +154,7 @@ const knownTokens = (max: number): LRUCache<string, KnownToken> =>
     sizeCalculation: ({ token }) => 1 + (token?.text.length ?? 0),
   })
 
-const unread = { signature: 'unknown', generation: -1, reviewableAt: 0 } as const
+const unread = { signature: 'unknown', generation: -1 } as const
 
 /**
  * For a credential that an API server does not read as a token. The API server answers it as an
@@ -198,7 +165,7 @@ const unprovable: ClaimedIdentity = {
   claim: {
     holds: () => false,
     identity: () => unprovenIdentity,
-    tokenIdentity: unprovenIdentity,
+    verifiedIdentity: async () => unprovenIdentity,
     onUpstreamAnswer: () => undefined,
     keyId: undefined,
   },

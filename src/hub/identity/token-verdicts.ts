@@ -3,13 +3,13 @@ import { lruCache } from '../../base/lru-cache.ts'
 import { StateFile, storedEntries } from '../../base/state-file.ts'
 
 /**
- * The verdict of API servers on a token. `confirmed`: accepted as a token of the service account
- * that it names. `accepted` alone does not show that: an API server can have several
- * authenticators, and one of them may map the token to another user.
+ * The verdict of API servers on a token. That one accepts it does not show that it is a token of
+ * the service account that it names: an API server can have several authenticators, and one of them
+ * may map the token to another user.
  */
 export type TokenVerdict = (typeof verdicts)[number]
 
-const verdicts = ['refused', 'confirmed', 'accepted'] as const
+const verdicts = ['refused', 'accepted'] as const
 
 /**
  * More tokens than a node's pods have in an hour. Refused tokens have a list of the same length of
@@ -35,7 +35,6 @@ export class TokenVerdicts implements AsyncDisposable {
   readonly #onFailure: (cause: unknown) => void
   readonly #verdicts = {
     accepted: lruCache<string, true>(mostTokens),
-    confirmed: lruCache<string, true>(mostTokens),
     refused: lruCache<string, true>(mostTokens),
   }
 
@@ -53,11 +52,7 @@ export class TokenVerdicts implements AsyncDisposable {
   }
 
   accept(hash: string): Promise<void> | undefined {
-    return this.of(hash) === 'confirmed' ? undefined : this.#set(hash, 'accepted')
-  }
-
-  confirm(hash: string): Promise<void> | undefined {
-    return this.#set(hash, 'confirmed')
+    return this.#set(hash, 'accepted')
   }
 
   /**

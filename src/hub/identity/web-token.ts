@@ -1,4 +1,3 @@
-import type { User } from '../../http/exchange/exchange.ts'
 import type { JsonObject } from '../../api/kube/json.ts'
 import { textAt } from '../../api/kube/json-at.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
@@ -17,15 +16,7 @@ export interface WebToken {
   readonly expiresAt: number | undefined
   readonly notBefore: number | undefined
   /** The service account that the token names. */
-  readonly account: NamedAccount | undefined
-}
-
-/**
- * A service account that a token names: as an identity, and as the user that an API server maps it
- * to.
- */
-export interface NamedAccount extends User {
-  readonly identity: Identity
+  readonly account: Identity | undefined
 }
 
 /** `undefined` for a token of another format. */
@@ -49,14 +40,14 @@ export function parseWebToken(token: string): WebToken | undefined {
  * The service account in the claims of a TokenRequest (kubernetes pkg/serviceaccount/claims.go),
  * only where the subject names the same account.
  */
-function accountIn(claims: JsonObject): NamedAccount | undefined {
+function accountIn(claims: JsonObject): Identity | undefined {
   const namespace = textAt(claims, 'kubernetes.io', 'namespace')
   const name = textAt(claims, 'kubernetes.io', 'serviceaccount', 'name')
   const uid = textAt(claims, 'kubernetes.io', 'serviceaccount', 'uid')
   if (!namespace || !name || !uid) return undefined
   // Half of a surrogate pair, which JSON can have, is no part of an identity.
   if (![namespace, name, uid].every((part) => part.isWellFormed())) return undefined
-  const username = `system:serviceaccount:${namespace}:${name}`
-  if (claims['sub'] !== username) return undefined
-  return { identity: serviceAccount({ namespace, name, uid }), username, uid }
+  return claims['sub'] === `system:serviceaccount:${namespace}:${name}`
+    ? serviceAccount({ namespace, name, uid })
+    : undefined
 }

@@ -5,7 +5,6 @@ import { mayBeExplained } from '../identity/inspectors.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
 import { withAuthentication } from './authentication.ts'
-import { withConfirmedAccount, type AuthenticationForward } from './authentication-outcome.ts'
 import { dispatcher, type DispatchParts } from './dispatch.ts'
 import { withExplanation } from './explain.ts'
 import { withEncoding } from './encoding.ts'
@@ -33,7 +32,7 @@ interface PipelineParts {
   readonly stopping: AbortSignal
   /** Names and addresses besides loopback's under which callers may call this host. */
   readonly ownHosts: ReadonlySet<string>
-  readonly authentication: AuthenticationForward
+  readonly withKnownAccount: (next: Handler<Exchange>) => Handler<Exchange>
   readonly dispatch: DispatchParts
   readonly onUnexpected: OnUnexpected
   readonly onAnswer: OnAnswer
@@ -68,7 +67,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       // sheds by priority level before anything is queued, and before memory runs out
       .through(admission.admitting)
       // before anything is recorded or looked up: the identity is part of the key
-      .through(withConfirmedAccount(parts.authentication, parts.dispatch))
+      .through(parts.withKnownAccount)
       // reads the bodies that are part of a record's key; below the limits on bodies
       .through(withContent)
       // ends a watch at its deadline, when the hub stops or its caller is no longer known

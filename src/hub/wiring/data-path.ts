@@ -37,7 +37,7 @@ import { forwarder } from '../upstream/forward.ts'
 import {
   reportingUpgrades,
   withAuthenticationOutcome,
-  type AuthenticationForward,
+  withKnownAccount,
 } from '../pipeline/authentication-outcome.ts'
 import { upgrader } from '../upstream/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -82,7 +82,8 @@ interface CloudPath {
   readonly own: Handler<Exchange>
   /** For clients' requests. */
   readonly dispatch: DispatchParts
-  readonly authentication: AuthenticationForward
+  /** See the function of that name. */
+  readonly withKnownAccount: ReturnType<typeof withKnownAccount>
   /** To be disposed of before the store. */
   readonly cachers: Cachers
 }
@@ -103,11 +104,6 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     mayChange: (exchange) => filters.actOn(exchange),
     onUnpacked,
   })
-  const authentication = withAuthenticationOutcome(forward, {
-    keys: parts.clusterKeys,
-    onLearned: () => log.info('the keys of service accounts are known'),
-    onFailure: (err) => log.debug({ err }, 'cannot fetch the keys of service accounts'),
-  })
   const reviews = new RecordedReviews(store, parts.keys.tokens.reveal())
   const rights = new WithdrawnRights({
     store,
@@ -127,7 +123,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   }
   const callersUpstream: UpstreamPathParts = {
     ...ownUpstream,
-    forward: rights.heeding(authentication.forward),
+    forward: rights.heeding(withAuthenticationOutcome(forward)),
   }
   const upstream = upstreamHandlers(callersUpstream, onUnpacked)
   const cachers = cachersOf(config, { cloud, upstream, store, recorder, filters, metrics, log })
@@ -152,7 +148,13 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     // Informers of the hub read events, also those that no cacher has.
     own: withDecodedWatches(dispatcher(alone), onUnpacked),
     dispatch: { ...alone, ...callersUpstream },
-    authentication,
+    withKnownAccount: withKnownAccount({
+      keys: parts.clusterKeys,
+      forward,
+      cloud,
+      onLearned: () => log.info('the keys of service accounts are known'),
+      onFailure: (err) => log.debug({ err }, 'cannot fetch the keys of service accounts'),
+    }),
     cachers,
   }
 }
@@ -225,7 +227,7 @@ interface ClientPathParts {
   readonly config: StartConfig
   /** Read anew for each request. */
   readonly live: () => LiveConfig
-  readonly path: Pick<CloudPath, 'dispatch' | 'authentication'>
+  readonly path: Pick<CloudPath, 'dispatch' | 'withKnownAccount'>
   readonly proofs: TokenVerdicts
   readonly clusterKeys: ClusterKeys
   readonly keys: NodeKeys
@@ -274,7 +276,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     memoryLimitBytes: memoryLimit(config),
     stopping: parts.stopping,
     ownHosts: ownHosts(config),
-    authentication: path.authentication,
+    withKnownAccount: path.withKnownAccount,
     dispatch: path.dispatch,
     onUnexpected: logUnexpected(log),
     onAnswer: parts.onAnswer,

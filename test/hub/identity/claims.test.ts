@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import t from 'tap'
-import type { User } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { Claims } from '../../../src/hub/identity/claims.ts'
 import { ClusterKeys, type PublishedKeys } from '../../../src/hub/identity/cluster-keys.ts'
@@ -10,8 +9,6 @@ import { TokenVerdicts } from '../../../src/hub/identity/token-verdicts.ts'
 import { issuer, Tokens } from '../../../src/sandbox/tokens.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
-
-const reader: User = { username: 'system:serviceaccount:default:reader', uid: 'u-1' }
 
 const account = (name = 'reader', uid = 'u-1') => ({
   apiVersion: 'v1',
@@ -53,9 +50,6 @@ function hub(t: Teardown, folder: string) {
     told,
     holds: async (token: string) => (await of(token)).claim.holds(),
     answered: async (...answer: Parameters<typeof told>) => (await told(...answer)).written,
-    /** Resolves to the identity after a TokenReview. */
-    confirm: async (token: string, user: User | undefined) =>
-      (await of(token)).claim.confirm?.(async () => user),
     stop: () => proofs[Symbol.asyncDispose](),
   }
 }
@@ -78,72 +72,14 @@ void t.test('an unsigned claim makes its holder no service account', async (t) =
   t.not((await of(one)).identity, (await of(other)).identity)
 })
 
-void t.test('an API server that knows the account makes its tokens one identity', async (t) => {
-  const folder = rootFolder(t)
-  const before = hub(t, folder)
-  const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens(), 7200)]
-  for (const token of [one, other]) {
-    await before.answered(token, 201)
-    const { claim } = await before.of(token)
-    t.match(claim.identity(), /^token:/)
-    t.match(await before.confirm(token, reader), /^account:default\/reader\/u-1$/)
-    t.match(claim.identity(), /^account:/, 'for requests under way, too')
-    await before.answered(token, 200)
-    t.match((await before.of(token)).identity, /^account:/)
-  }
-  await before.stop()
-  const after = hub(t, folder)
-  t.match((await after.of(one)).identity, /^account:/, 'after a restart, too')
-  t.equal(await after.holds(one), true)
-  await after.answered(one, 401)
-  t.match((await after.of(one)).identity, /^token:/, 'until one refuses it')
-})
-
-void t.test(
-  'a token that an API server gives another user is an identity of its own',
-  async (t) => {
-    for (const user of [
-      { username: 'system:serviceaccount:default:reader', uid: 'u-2' },
-      { username: 'system:serviceaccount:default:writer', uid: 'u-1' },
-      { username: 'oidc:reader', uid: '' },
-    ]) {
-      const { of, answered, confirm } = hub(t, rootFolder(t))
-      const token = tokenOf(new Tokens())
-      await answered(token, 201)
-      t.match(await confirm(token, user), /^token:/, user.username)
-      t.match((await of(token)).identity, /^token:/)
-      t.match(await confirm(token, reader), /^token:/, 'for good: it is not reviewed again')
-    }
-  },
-)
-
-void t.test(
-  'waiting requests share one review of a token, and a failed one is not repeated',
-  async (t) => {
-    const { of, confirm } = hub(t, rootFolder(t))
-    const token = tokenOf(new Tokens())
-    let asked = 0
-    const { promise, resolve } = Promise.withResolvers<typeof reader>()
-    const ask = (): typeof promise => {
-      asked++
-      return promise
-    }
-    const waiting = [of(token), of(token)].map(async (one) => (await one).claim.confirm?.(ask))
-    resolve(reader)
-    for (const identity of await Promise.all(waiting)) t.match(identity, /^account:/)
-    t.equal(asked, 1)
-    const silent = tokenOf(new Tokens())
-    t.match(await confirm(silent, undefined), /^token:/)
-    t.match(await confirm(silent, reader), /^token:/, 'not with each request')
-  },
-)
-
-void t.test('where the cluster’s keys decide, no review is requested', async (t) => {
-  const { of, keys } = hub(t, rootFolder(t))
+void t.test('keys that come meanwhile show whose token a request under way has', async (t) => {
+  const { of, answered, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
+  const { claim } = await of(tokenOf(tokens))
+  await answered(tokenOf(tokens), 201)
+  t.match(await claim.verifiedIdentity(), /^token:/, 'as far as is known')
   await keys.learn(published(tokens))
-  t.equal((await of(tokenOf(tokens))).claim.confirm, undefined)
-  t.equal((await of('opaque')).claim.confirm, undefined, 'nor where no account is named')
+  t.equal(await claim.verifiedIdentity(), 'account:default/reader/u-1')
 })
 
 void t.test('a contradictory claim is not taken for a service account’s', async (t) => {
@@ -152,7 +88,7 @@ void t.test('a contradictory claim is not taken for a service account’s', asyn
     ['{}', JSON.stringify(claims)].map((part) => Buffer.from(part).toString('base64url')).join('.')
   const own = { namespace: 'a', serviceaccount: { name: 'b', uid: 'c' } }
   const good = { sub: 'system:serviceaccount:a:b', 'kubernetes.io': own }
-  t.ok((await of(`${write(good)}.c2ln`)).claim.confirm)
+  t.type((await of(`${write(good)}.c2ln`)).claim.keyId, 'string')
   for (const claims of [
     { ...good, sub: 'system:serviceaccount:a:other' },
     { ...good, sub: 'system:node:edge-1' },
@@ -163,7 +99,7 @@ void t.test('a contradictory claim is not taken for a service account’s', asyn
     [good],
     null as unknown as object,
   ])
-    t.notOk((await of(`${write(claims)}.c2ln`)).claim.confirm, JSON.stringify(claims))
+    t.equal((await of(`${write(claims)}.c2ln`)).claim.keyId, undefined, JSON.stringify(claims))
 })
 
 void t.test('a token that is neither accepted nor signed does not hold', async (t) => {

@@ -1,15 +1,24 @@
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import t from 'tap'
 import { isExpectedFault } from '../../../src/base/expected-fault.ts'
-import type { BytesReply, Exchange, UpstreamReply } from '../../../src/http/exchange/exchange.ts'
+import { onAbort } from '../../../src/base/abort.ts'
+import { turn } from '../../../src/base/clock.ts'
+import type { BytesReply, Exchange } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
+import { tokenHolder } from '../../../src/api/request/identity.ts'
 import { ClusterKeys } from '../../../src/hub/identity/cluster-keys.ts'
-import { withAuthenticationOutcome } from '../../../src/hub/pipeline/authentication-outcome.ts'
+import {
+  keysPatienceMs,
+  mostFetches,
+  withAuthenticationOutcome,
+  withKnownAccount,
+} from '../../../src/hub/pipeline/authentication-outcome.ts'
 import { createMetrics } from '../../../src/metrics/metrics.ts'
 import { issuer, Tokens } from '../../../src/sandbox/tokens.ts'
-import { claimOf, exchangeOf } from '../../kit/exchange.ts'
-import { Condition } from '../../kit/condition.ts'
+import { claimOf, emptyReply, exchangeOf } from '../../kit/exchange.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
+import type { Teardown } from '../../kit/wire/wire.ts'
 
 const answer = (body: string, status = 200): BytesReply => ({
   kind: 'bytes',
@@ -22,58 +31,59 @@ const answer = (body: string, status = 200): BytesReply => ({
   },
 })
 
-interface Heard {
-  readonly asked: Exchange[]
-  readonly heard: number[]
-  readonly send: (keyId?: string, holds?: boolean, url?: string) => Promise<UpstreamReply>
-  readonly keys: ClusterKeys
-  /** Resolves with what came of the next try to learn. */
-  readonly learned: () => Promise<unknown>
+const pod = '/api/v1/namespaces/default/pods/a'
+
+/** Sends a request whose answers are `reply`, and returns what its claim has heard. */
+async function heard(reply: BytesReply, url: string): Promise<readonly number[]> {
+  const statuses: number[] = []
+  const claim = claimOf({
+    onUpstreamAnswer: ({ status }) => {
+      statuses.push(status)
+      return undefined
+    },
+  })
+  const forward = withAuthenticationOutcome(async () => reply)
+  const passed = await forward({ ...exchangeOf(url), claim }, { onOutcome: () => undefined })
+  t.equal(passed.status, reply.status)
+  return statuses
 }
 
-/**
- * A forwarder that answers each path with what `answers` says, and else with nothing special; what
- * it shows of a token is on the disk when `written` resolves.
- */
-function heed(
-  folder: string,
-  answers: Readonly<Record<string, BytesReply>>,
-  written?: Promise<void>,
-): Heard {
-  const asked: Exchange[] = []
-  const heard: number[] = []
-  const outcomes: unknown[] = []
-  const condition = new Condition()
-  const over = (outcome: unknown): void => {
-    outcomes.push(outcome)
-    condition.changed()
-  }
-  const keys = new ClusterKeys(join(folder, 'keys.json'))
-  const { forward } = withAuthenticationOutcome(
-    async (exchange) => {
-      asked.push(exchange)
-      return answers[exchange.url] ?? answer('{}')
-    },
-    { keys, onLearned: () => over('learned'), onFailure: over },
+void t.test('an answer is passed on once its proof of the token is on the disk', async (t) => {
+  const written = Promise.withResolvers<void>()
+  const claim = claimOf({ onUpstreamAnswer: () => written.promise })
+  const forward = withAuthenticationOutcome(async () => answer('{}'))
+  let isAnswered = false
+  const reply = forward({ ...exchangeOf(pod), claim }, { onOutcome: () => undefined }).then(
+    () => (isAnswered = true),
   )
-  const send = (keyId?: string, holds = true, url = '/api/v1/pods'): Promise<UpstreamReply> => {
-    const claim = claimOf({
-      holds: () => holds,
-      onUpstreamAnswer: ({ status }) => {
-        heard.push(status)
-        return written
-      },
-      keyId,
-    })
-    const headers = { Authorization: 'Bearer a.b.c', 'Impersonate-User': 'x' }
-    const exchange = exchangeOf(url, { headers })
-    return forward(
-      { ...exchange, credential: 'caller', claim, traffic, follower },
-      { onOutcome: () => undefined },
-    )
-  }
-  const learned = (): Promise<unknown> => condition.seen(() => outcomes.shift())
-  return { asked, heard, send, keys, learned }
+  for (let turns = 0; turns < 5; turns++) await turn()
+  t.equal(isAnswered, false)
+  written.resolve()
+  t.equal(await reply, true)
+})
+
+void t.test(
+  'a 401 of a pod or kubelet that the API server relays says nothing of the token',
+  async (t) => {
+    for (const url of [`${pod}/proxy/metrics`, `${pod}/log`])
+      t.strictSame(await heard(answer('{}', 401), url), [])
+    t.strictSame(await heard(answer('{}', 401), pod), [401])
+  },
+)
+
+void t.test('a 401 of an API server that is starting says nothing of the token', async (t) => {
+  t.strictSame(await heard({ ...answer('{}', 401), isStarting: true }, pod), [])
+})
+
+const tokens = new Tokens()
+const keyId = (tokens.keySet['keys'] as readonly { readonly kid: string }[])[0]?.kid ?? ''
+
+const discovery = '/.well-known/openid-configuration'
+const jwks = '/openid/v1/jwks'
+
+const publishing = {
+  [discovery]: answer(JSON.stringify({ issuer })),
+  [jwks]: answer(JSON.stringify(tokens.keySet)),
 }
 
 const traffic = createMetrics().traffic({
@@ -84,115 +94,134 @@ const traffic = createMetrics().traffic({
 })
 const follower = { sent: () => undefined, received: () => undefined }
 
-const tokens = new Tokens()
-const keyId = (tokens.keySet['keys'] as readonly { readonly kid: string }[])[0]?.kid ?? ''
-
-const publishing = {
-  '/.well-known/openid-configuration': answer(JSON.stringify({ issuer })),
-  '/openid/v1/jwks': answer(JSON.stringify(tokens.keySet)),
+interface Circumstances {
+  readonly online?: boolean
+  readonly upgrade?: boolean
+  readonly isSilent?: boolean
 }
 
-void t.test('an answer is passed on once its proof of the token is on the disk', async (t) => {
-  const written = Promise.withResolvers<void>()
-  const { send } = heed(rootFolder(t), {}, written.promise)
-  let isAnswered = false
-  const reply = send().then(() => (isAnswered = true))
-  for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate)
-  t.equal(isAnswered, false)
-  written.resolve()
-  t.equal(await reply, true)
-})
+/** The layer above API servers that answer each path with what `answers` says. */
+function layerOver(
+  t: Teardown,
+  answers: Readonly<Record<string, BytesReply>>,
+  { online = true, upgrade = false, isSilent = false }: Circumstances = {},
+) {
+  const asked: Exchange[] = []
+  const failures: unknown[] = []
+  const keys = new ClusterKeys(join(rootFolder(t), 'keys.json'))
+  const layer = withKnownAccount({
+    keys,
+    cloud: { online, onlineKnown: () => Promise.resolve() },
+    forward: async (exchange) => {
+      asked.push(exchange)
+      if (isSilent)
+        await new Promise((_, reject) => {
+          onAbort(exchange.signal, () => reject(exchange.signal.reason as Error))
+        })
+      return answers[exchange.url] ?? answer('{}', 404)
+    },
+    onLearned: () => undefined,
+    onFailure: (cause) => failures.push(cause),
+  })
+  const passed: Exchange[] = []
+  const handler = layer(async (exchange) => {
+    passed.push(exchange)
+    return emptyReply
+  })
+  const sendAs = async (key: string | undefined, token: string) => {
+    const claim = claimOf({
+      keyId: key,
+      verifiedIdentity: async () => tokenHolder(keys.has(keyId) ? 'verified' : 'alone'),
+    })
+    const headers = { Authorization: `Bearer ${token}`, 'Impersonate-User': 'x' }
+    const exchange = exchangeOf('/api/v1/pods', { headers, upgrade })
+    const identity = tokenHolder('as it came')
+    await handler({ ...exchange, credential: 'caller', claim, identity, traffic, follower })
+    return passed.at(-1)?.identity
+  }
+  const send = (key = keyId, token = 'a.b.c') => sendAs(key, token)
+  /** With a token that names no service account. */
+  const sendWithout = () => sendAs(undefined, 'opaque')
+  const urls = (): readonly string[] => asked.map(({ url }) => url)
+  return { send, sendWithout, asked, urls, keys, failures, passed }
+}
 
-void t.test(
-  'a 401 of a pod or kubelet that the API server relays says nothing of the token',
-  async (t) => {
-    const pod = '/api/v1/namespaces/default/pods/a'
-    const relayed = [`${pod}/proxy/metrics`, `${pod}/log`]
-    const { send, heard } = heed(
-      rootFolder(t),
-      Object.fromEntries([pod, ...relayed].map((url) => [url, answer('{}', 401)])),
-    )
-    for (const url of relayed) t.equal((await send(undefined, true, url)).status, 401)
-    t.strictSame(heard, [])
-    await send(undefined, true, pod)
-    t.strictSame(heard, [401])
-  },
-)
-
-void t.test('a 401 of an API server that is starting says nothing of the token', async (t) => {
-  const pod = '/api/v1/namespaces/default/pods/a'
-  const { send, heard } = heed(rootFolder(t), { [pod]: { ...answer('{}', 401), isStarting: true } })
-  t.equal((await send(undefined, true, pod)).status, 401)
-  t.strictSame(heard, [])
+void t.test('a first request waits for the keys that show whose its token is', async (t) => {
+  const { send, asked, urls, keys } = layerOver(t, publishing)
+  t.equal(await send(), tokenHolder('verified'))
+  t.ok(keys.has(keyId))
+  t.equal(await send(), tokenHolder('as it came'))
+  t.strictSame(urls(), [discovery, jwks], 'they are fetched once')
+  const [request] = asked
+  t.equal(request?.credential, 'caller')
+  t.strictSame(request?.headers.raw, ['Authorization', 'Bearer a.b.c', 'Accept', '*/*'])
+  t.strictSame([request?.traffic, request?.follower], [undefined, undefined], 'not the caller’s')
 })
 
 void t.test('keys that a gateway publishes are not the cluster’s', async (t) => {
   const ofGateway = (reply: BytesReply): BytesReply => ({ ...reply, headers: new HeaderList() })
-  const { send, keys, learned } = heed(rootFolder(t), {
-    '/.well-known/openid-configuration': ofGateway(answer(JSON.stringify({ issuer }))),
-    '/openid/v1/jwks': ofGateway(answer(JSON.stringify(tokens.keySet))),
+  const { send, keys, failures } = layerOver(t, {
+    [discovery]: ofGateway(publishing[discovery] ?? answer('')),
+    [jwks]: ofGateway(publishing[jwks] ?? answer('')),
   })
-  await send(keyId)
-  const failure = await learned()
-  t.match(failure, { message: /not answered by an API server/ })
-  t.ok(isExpectedFault(failure), 'no stack is logged')
+  t.equal(await send(), tokenHolder('alone'))
+  t.match(failures, [{ message: /not answered by an API server/ }])
+  t.ok(isExpectedFault(failures[0]), 'no stack is logged')
   t.notOk(keys.has(keyId))
 })
 
-void t.test('a service account’s token is used to learn the keys, once', async (t) => {
-  const { send, asked, keys, learned } = heed(rootFolder(t), publishing)
-  await send(keyId)
-  t.equal(await learned(), 'learned')
-  t.ok(keys.has(keyId))
-  await send(keyId)
-  t.strictSame(
-    asked.map(({ url }) => url),
-    ['/api/v1/pods', '/.well-known/openid-configuration', '/openid/v1/jwks', '/api/v1/pods'],
-  )
-  const [, discovery] = asked
-  t.equal(discovery?.credential, 'caller')
-  t.strictSame(discovery?.headers.raw, ['Authorization', 'Bearer a.b.c', 'Accept', '*/*'])
-  const [own, none] = [
-    [traffic, follower],
-    [undefined, undefined],
-  ]
-  t.strictSame(
-    asked.map((each) => [each.traffic, each.follower]),
-    [own, none, none, own],
-    'what else comes is not counted as the caller’s',
-  )
+void t.test('missing or unusable keys are reported, and not fetched again at once', async (t) => {
+  for (const refused of [
+    answer('{}', 403),
+    answer('no JSON'),
+    answer('null'),
+    answer('{"keys":[]}'),
+    answer(' '.repeat(2 * 1024 * 1024)),
+  ]) {
+    const { send, asked, failures } = layerOver(t, { ...publishing, [jwks]: refused })
+    t.equal(await send(), tokenHolder('alone'))
+    t.equal(failures.length, 1)
+    t.ok(isExpectedFault(failures[0]), 'no stack is logged')
+    await send()
+    t.equal(asked.length, 2)
+  }
 })
 
-void t.test(
-  'no keys are requested with another token, or with one that does not hold',
-  async (t) => {
-    const { send, asked } = heed(rootFolder(t), publishing)
-    await send(undefined)
-    await send(keyId, false)
-    t.equal(asked.length, 2)
-  },
-)
+void t.test('a token that API servers refuse keeps no other from the keys', async (t) => {
+  const answers: Record<string, BytesReply> = { ...publishing, [discovery]: answer('{}', 401) }
+  const { send } = layerOver(t, answers)
+  t.equal(await send('invented', 'x.y.z'), tokenHolder('alone'))
+  answers[discovery] = answer(JSON.stringify({ issuer }))
+  t.equal(await send(), tokenHolder('verified'))
+})
 
-void t.test(
-  'missing or unusable keys are reported, and not requested with each request',
-  async (t) => {
-    for (const refused of [
-      answer('{}', 403),
-      answer('no JSON'),
-      answer('null'),
-      answer('{"keys":[]}'),
-      answer(' '.repeat(2 * 1024 * 1024)),
-    ]) {
-      const { send, asked, learned } = heed(rootFolder(t), {
-        ...publishing,
-        '/openid/v1/jwks': refused,
-      })
-      await send(keyId)
-      const failure = await learned()
-      t.type(failure, Error)
-      t.ok(isExpectedFault(failure), 'no stack is logged')
-      await send(keyId)
-      t.equal(asked.length, 4)
-    }
-  },
-)
+void t.test('no keys are fetched offline, for an upgrade, or for another token', async (t) => {
+  for (const circumstances of [{ online: false }, { upgrade: true }]) {
+    const { send, asked } = layerOver(t, publishing, circumstances)
+    t.equal(await send(), tokenHolder('as it came'))
+    t.strictSame(asked, [])
+  }
+  const { sendWithout, asked } = layerOver(t, publishing)
+  t.equal(await sendWithout(), tokenHolder('as it came'))
+  t.strictSame(asked, [])
+})
+
+void t.test('a silent API server delays the request only for a while', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const { send, passed } = layerOver(t, publishing, { isSilent: true })
+  const sent = send()
+  for (let turns = 0; turns < 5; turns++) await turn()
+  mock.timers.tick(keysPatienceMs - 1)
+  for (let turns = 0; turns < 5; turns++) await turn()
+  t.equal(passed.length, 0)
+  mock.timers.tick(1)
+  t.equal(await sent, tokenHolder('alone'))
+})
+
+void t.test('only so many fetches run at a time, and other requests go on without', async (t) => {
+  const answers: Record<string, BytesReply> = { [discovery]: answer('{}', 401) }
+  const { send, asked } = layerOver(t, answers)
+  await Promise.all(Array.from({ length: 2 * mostFetches }, () => send('invented')))
+  t.ok(asked.length <= mostFetches + 1, `${asked.length}`)
+})
