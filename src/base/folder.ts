@@ -31,7 +31,7 @@ export function makeSyncedFolder(path: string, mode: number): void {
  * A new name is durable when its folder is synced. Best effort: some folders may not be opened, and
  * some file systems do not sync them.
  */
-function syncFolder(path: string): void {
+export function syncFolder(path: string): void {
   let handle: number | undefined
   try {
     handle = openSync(path, 'r')

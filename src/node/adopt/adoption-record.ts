@@ -60,7 +60,7 @@ export class Adoption {
   }
 
   write(record: AdoptionRecord): void {
-    this.#files.within(this.#folder, 0o700, () => undefined)
+    this.#files.ownFolder(this.#folder, 0o700)
     this.#record.write(record)
   }
 

@@ -61,7 +61,7 @@ export async function swapIn(
   files.makeFolder(rootDir, 0o700)
   adoption.write(record)
   // The hub's certificate is recognised by its authority, which is known before the hub runs.
-  files.within(`${rootDir}/pki`, 0o700, (pki) => storeAuthority(pki, authority))
+  storeAuthority(files.ownFolder(`${rootDir}/pki`, 0o700), authority)
   write(files, swap.before)
   for (const { path, target } of swap.links) files.link(path, target)
   for (const path of record.aside) {

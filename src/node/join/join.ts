@@ -157,8 +157,7 @@ export async function applyJoin(
   joined.write(plan.record)
   // The kubelet does not start on a kubeconfig that names a certificate which is not there, and it
   // is the kubelet that starts the hub.
-  if (authority)
-    files.within(`${settings.rootDir}/pki`, 0o700, (pki) => storeAuthority(pki, authority))
+  if (authority) storeAuthority(files.ownFolder(`${settings.rootDir}/pki`, 0o700), authority)
   for (const { path, after } of plan.changes) if (after) files.write(path, after)
   for (const { path } of plan.record.files) files.sweep(path)
   const settled = plan.record.files.map((file) => ({ ...file, written: file.written.slice(-1) }))

@@ -1,25 +1,26 @@
 import {
   accessSync,
+  chmodSync,
+  chownSync,
   closeSync,
   constants,
   existsSync,
   fchmodSync,
   fchownSync,
-  fstatSync,
   fsyncSync,
-  lstatSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
   renameSync,
   rmdirSync,
+  statSync,
   symlinkSync,
   unlinkSync,
   writeSync,
 } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { makeFolder, syncFolder } from '../../base/folder.ts'
 import { regularFile } from '../../base/regular-file.ts'
 
 /** The owner and permissions of a file. */
@@ -55,18 +56,19 @@ const largest = 4 * 1024 * 1024
 /** As Linux has it. */
 const mostLinks = 40
 
-const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY, W_OK } = constants
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY, W_OK } = constants
 
 /** Write permission for others, and the set-id and sticky bits. */
 const writeByOthers = 0o7022
 
+/** For folders that are made on the way to a file. */
+const newFolder = 0o755
+
 /**
  * The files of a node, or of an image of one that is mounted at `root`: every path is as the node
- * itself has it, and so are the targets of links. An image is not trusted: each folder of a path is
- * opened in the one before it, and a link is read and walked from `root`, never followed by the
- * system, so that no file outside is read or written, whatever links there are and whenever one is
- * exchanged. No method here waits, so that a process that is killed ends between two steps, and not
- * within one.
+ * itself has it, and so are the targets of links, so that no file outside is read or written. While
+ * a command runs only root may change the folders on the way, as on the node itself. No method here
+ * waits, so that a process that is killed ends between two steps, and not within one.
  */
 export class NodeFiles {
   readonly #root: string
@@ -77,8 +79,7 @@ export class NodeFiles {
 
   /** `undefined` where there is none. Throws where it cannot be read, or is no file. */
   read(path: string): NodeFile | undefined {
-    using place = this.#find(path)
-    using file = place && regularFile(place.path, path)
+    using file = regularFile(this.#place(path), path)
     if (!file) return undefined
     const { mode, uid, gid, size } = file.stat
     if (size > largest) throw new Error(`${path} is larger than 4 MiB`)
@@ -94,8 +95,7 @@ export class NodeFiles {
 
   /** Whether anything has this name, a link included that leads nowhere. */
   isThere(path: string): boolean {
-    const name = basename(path)
-    return this.names(dirname(path)).includes(name)
+    return this.names(dirname(path)).includes(basename(path))
   }
 
   /**
@@ -103,43 +103,37 @@ export class NodeFiles {
    * and times stay. Replaces a file with the new name.
    */
   rename(path: string, name: string): void {
-    using place = this.#find(dirname(path))
-    if (!place?.enter()) throw new Error(`${path} is not there`)
-    renameSync(place.at(basename(path)), place.at(name))
-    place.sync()
+    const entry = this.#entry(path)
+    renameSync(entry, join(dirname(entry), name))
+    syncFolder(dirname(entry))
   }
 
   /** Removes a file, or a link itself, not its target. A missing one is no failure. */
   unlink(path: string): void {
-    using place = this.#find(dirname(path))
-    if (!place?.enter()) return
-    removeFile(place.at(basename(path)))
-    place.sync()
+    removeDurably(this.#entry(path))
   }
 
   /** Makes a link with this target, or has an existing one lead there, durably. */
   link(path: string, target: string): void {
-    using place = this.#find(dirname(path), newFolder)
-    if (!place?.enter(newFolder)) throw new Error(`${dirname(path)} is no folder`)
-    const beside = place.at(`.${basename(path)}.nodehub`)
-    removeFile(beside)
-    symlinkSync(target, beside)
-    renameSync(beside, place.at(basename(path)))
-    place.sync()
+    const entry = this.#entry(path)
+    makeFolder(dirname(entry), newFolder)
+    removeFile(besideOf(entry))
+    symlinkSync(target, besideOf(entry))
+    renameSync(besideOf(entry), entry)
+    syncFolder(dirname(entry))
   }
 
   /** The names in a folder; none where there is no folder. */
   names(folder: string): readonly string[] {
-    using place = this.#find(folder)
-    return place?.enter() ? readdirSync(place.folder).toSorted() : []
+    return ignoring(absent, () => readdirSync(this.#place(folder)).toSorted()) ?? []
   }
 
   /** Whether a new file can be written there; missing folders are made then. */
   canWrite(path: string): boolean {
-    using place = this.#find(dirname(this.missingAbove(path)[0] ?? path))
-    if (!place?.enter()) return false
+    const folder = dirname(this.missingAbove(path)[0] ?? path)
     try {
-      accessSync(place.folder, W_OK)
+      // With a slash: a file there is no folder.
+      accessSync(`${this.#place(folder)}/`, W_OK)
       return true
     } catch {
       return false
@@ -149,7 +143,7 @@ export class NodeFiles {
   /** The folders above a path that are missing, the outermost first. */
   missingAbove(path: string): readonly string[] {
     const folder = dirname(path)
-    if (folder === '/' || this.#isThere(folder)) return []
+    if (folder === '/' || existsSync(this.#place(folder))) return []
     return [...this.missingAbove(folder), folder]
   }
 
@@ -159,10 +153,11 @@ export class NodeFiles {
    * other file of their folders.
    */
   write(path: string, { content, mode, uid, gid }: NodeFile): void {
-    using place = this.#find(path, newFolder)
-    if (!place) throw new Error(`${path} cannot be written: a folder above it is none`)
-    removeFile(place.beside)
-    const handle = openSync(place.beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    const place = this.#place(path)
+    const beside = besideOf(place)
+    makeFolder(dirname(place), newFolder)
+    removeFile(beside)
+    const handle = openSync(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     try {
       for (let done = 0; done < content.byteLength;) done += writeSync(handle, content, done)
       fchownSync(handle, uid, gid)
@@ -171,8 +166,8 @@ export class NodeFiles {
     } finally {
       closeSync(handle)
     }
-    renameSync(place.beside, place.path)
-    place.sync()
+    renameSync(beside, place)
+    syncFolder(dirname(place))
   }
 
   /**
@@ -180,202 +175,101 @@ export class NodeFiles {
    * current user as its owner, and loses write permission for others; it stays readable as it was.
    */
   makeFolder(path: string, mode: number): void {
-    using place = this.#made(path, mode)
-    place.own((found) => found & ~writeByOthers)
+    own(this.#made(path, mode), (found) => found & ~writeByOthers)
   }
 
   /**
    * Makes a folder, or changes an existing one, with this mode and the current user as its owner.
-   * Calls `act` with a path to the open folder, which stays valid while `act` runs even if the
-   * folder is renamed. What `act` does below it must follow no links.
+   * Returns where this process finds it.
    */
-  within<T>(path: string, mode: number, act: (folder: string) => T): T {
-    using place = this.#made(path, mode)
-    place.own(() => mode)
-    return act(place.folder)
+  ownFolder(path: string, mode: number): string {
+    const place = this.#made(path, mode)
+    own(place, () => mode)
+    return place
   }
 
-  #made(path: string, mode: number): ResolvedPath {
-    using parts = new DisposableStack()
-    const place = this.#find(path, mode)
-    if (place) parts.use(place)
-    if (!place?.enter(mode)) throw new Error(`${path} is no folder`)
-    parts.move()
+  #made(path: string, mode: number): string {
+    const place = this.#place(path)
+    makeFolder(place, mode)
     return place
   }
 
   /** Removes the remains of an interrupted write beside a file. */
   sweep(path: string): void {
-    using place = this.#find(path)
-    if (place) removeFile(place.beside)
+    removeFile(besideOf(this.#place(path)))
   }
 
   /** Removes a file, and the remains of an interrupted write. A missing one is no failure. */
   remove(path: string): void {
-    using place = this.#find(path)
-    if (!place) return
-    removeFile(place.beside)
-    removeFile(place.path)
-    place.sync()
+    const place = this.#place(path)
+    removeFile(besideOf(place))
+    removeDurably(place)
   }
 
   /** Removes a folder if it is empty. */
   removeFolder(path: string): void {
-    using place = this.#find(path)
-    if (!place) return
-    ignoring(['ENOENT', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'], () => rmdirSync(place.path))
+    ignoring([...absent, 'ENOTEMPTY', 'EEXIST'], () => rmdirSync(this.#place(path)))
   }
 
-  #isThere(path: string): boolean {
-    using place = this.#find(path)
-    return place !== undefined && lstatSync(place.path, { throwIfNoEntry: false }) !== undefined
+  /** Where this process finds what has that name on the node, also a link that is there. */
+  #entry(path: string): string {
+    return join(this.#place(dirname(path)), basename(path))
   }
 
-  /**
-   * Resolves a path, with its links; the last part need not exist. Missing folders above it are
-   * made with the mode `missing`; without it, and where one of them is no folder, the result is
-   * `undefined`.
-   */
-  #find(path: string, missing?: number): ResolvedPath | undefined {
-    using parts = new DisposableStack()
-    const place = parts.use(new ResolvedPath(this.#root))
-    let pending = partsOf(path)
-    for (let links = 0; pending.length > 0;) {
-      const [part = '', ...rest] = pending
-      pending = rest
-      if (part === '..') place.leave()
-      if (part === '.' || part === '..') continue
-      const target = linkAt(place.at(part))
-      if (target !== undefined) {
+  /** Where this process finds what the path leads to by links; it need not exist. */
+  #place(path: string): string {
+    const pending = partsOf(path)
+    let at = '/'
+    let links = 0
+    for (let part = pending.shift(); part !== undefined; part = pending.shift()) {
+      const next = join(at, part)
+      const target = linkAt(join(this.#root, next))
+      if (target === undefined) at = next
+      else {
         links += 1
         if (links > mostLinks) throw new Error(`${path}: too many links`)
-        if (target.startsWith('/')) place.leaveAll()
-        pending = [...partsOf(target), ...pending]
-      } else if (rest.length === 0) place.name = part
-      else {
-        place.name = part
-        if (!place.enter(missing)) return undefined
+        if (target.startsWith('/')) at = '/'
+        pending.unshift(...partsOf(target))
       }
     }
-    parts.move() // the caller that gets the path closes it
-    return place
+    return join(this.#root, at)
   }
 }
 
-/** For folders that are made on the way to a file. */
-const newFolder = 0o755
-
-/**
- * Folders of the node that are open, each found in the one before it, and a name in the last of
- * them.
- */
-class ResolvedPath implements Disposable {
-  readonly #handles: number[]
-  name = '.'
-
-  constructor(root: string) {
-    const handle = openSync(root, O_RDONLY | O_DIRECTORY)
-    this.#handles = [handle]
-    if (existsSync(this.folder)) return
-    closeSync(handle)
-    throw new Error('/proc is not mounted, by which folders are found that are open')
-  }
-
-  get #last(): number {
-    return this.#handles.at(-1) ?? -1
-  }
-
-  /** A path of this process: Node has no openat(2), and this leads to the open folder itself. */
-  get folder(): string {
-    return `/proc/self/fd/${this.#last}`
-  }
-
-  get path(): string {
-    return this.at(this.name)
-  }
-
-  /** The path of the temporary file during a write. */
-  get beside(): string {
-    return this.at(`.${this.name}.nodehub`)
-  }
-
-  at(name: string): string {
-    return `${this.folder}/${name}`
-  }
-
-  /**
-   * Opens the folder of this name, and makes it with the mode `missing` if that is given. `false`:
-   * there is none.
-   */
-  enter(missing?: number): boolean {
-    const flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
-    let handle = opened(this.path, flags)
-    if (handle === undefined && missing !== undefined) {
-      makeFolder(this.path, missing)
-      this.sync()
-      handle = opened(this.path, flags)
-    }
-    if (handle === undefined) return false
-    this.#handles.push(handle)
-    this.name = '.'
-    return true
-  }
-
-  /**
-   * Gives the last folder to the current user, with the mode that `mode` returns for the existing
-   * one.
-   */
-  own(mode: (found: number) => number): void {
-    const found = fstatSync(this.#last)
-    const rights = ownRights(mode(found.mode & 0o7777))
-    if (found.uid !== rights.uid || found.gid !== rights.gid)
-      fchownSync(this.#last, rights.uid, rights.gid)
-    if ((found.mode & 0o7777) !== rights.mode) fchmodSync(this.#last, rights.mode)
-  }
-
-  /** To the folder above, which for the root is the root. */
-  leave(): void {
-    if (this.#handles.length > 1) closeSync(this.#handles.pop() ?? -1)
-  }
-
-  leaveAll(): void {
-    while (this.#handles.length > 1) this.leave()
-  }
-
-  /** A new name is on the disk when its folder is. */
-  sync(): void {
-    fsyncSync(this.#last)
-  }
-
-  [Symbol.dispose](): void {
-    for (const handle of this.#handles.splice(0)) closeSync(handle)
-  }
+/** Gives a folder to the current user, with the mode that `mode` returns for the existing one. */
+function own(folder: string, mode: (found: number) => number): void {
+  const found = statSync(folder)
+  const rights = ownRights(mode(found.mode & 0o7777))
+  if (found.uid !== rights.uid || found.gid !== rights.gid)
+    chownSync(folder, rights.uid, rights.gid)
+  if ((found.mode & 0o7777) !== rights.mode) chmodSync(folder, rights.mode)
 }
+
+/** The path of the temporary file during a write. */
+const besideOf = (place: string): string => join(dirname(place), `.${basename(place)}.nodehub`)
 
 const partsOf = (path: string): string[] => path.split('/').filter(Boolean)
 
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? ''
-
-/** `undefined` where nothing is there, or no folder where there is to be one. */
-function opened(path: string, flags: number): number | undefined {
-  return ignoring(['ENOENT', 'ENOTDIR'], () => openSync(path, flags))
-}
+/** The codes where nothing is there, or no folder where there is to be one. */
+const absent = ['ENOENT', 'ENOTDIR']
 
 /** The target of a link; `undefined` where the path is no link. */
 const linkAt = (path: string): string | undefined =>
-  ignoring(['ENOENT', 'EINVAL'], () => readlinkSync(path))
+  ignoring([...absent, 'EINVAL'], () => readlinkSync(path))
 
-const removeFile = (path: string): void => ignoring(['ENOENT'], () => unlinkSync(path))
+const removeFile = (path: string): void => ignoring(absent, () => unlinkSync(path))
 
-const makeFolder = (path: string, mode: number): void =>
-  ignoring(['EEXIST'], () => mkdirSync(path, mode))
+function removeDurably(path: string): void {
+  removeFile(path)
+  syncFolder(dirname(path))
+}
 
 /** The result of `act`; `undefined` where it fails with one of these codes. */
 function ignoring<T>(codes: readonly string[], act: () => T): T | undefined {
   try {
     return act()
   } catch (error) {
-    if (codes.includes(codeOf(error))) return undefined
+    if (codes.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
     throw error
   }
 }

@@ -28,7 +28,7 @@ export async function lockNode(files: NodeFiles, command: string): Promise<Dispo
   using held = new DisposableStack()
   try {
     if (!files.isThere('/run')) files.makeFolder('/run', 0o755)
-    held.use(await files.within(folder, 0o700, (open) => takeLock(`${open}/change.lock`)))
+    held.use(await takeLock(`${files.ownFolder(folder, 0o700)}/change.lock`))
   } catch (cause) {
     if (!(cause instanceof LockTaken))
       throw new Error(

@@ -65,7 +65,7 @@ export class JoinArchive {
   /** Makes the folders of the record, or takes those that are there, closed to others. */
   begin(): void {
     for (const folder of [this.#folder, `${this.#folder}/originals`])
-      this.#files.within(folder, 0o700, () => undefined)
+      this.#files.ownFolder(folder, 0o700)
   }
 
   /** Keeps an original; it is there before any record names it. */
