@@ -321,8 +321,8 @@ async function supervisorObstacles(
 }
 
 function printPlan(terminal: Terminal, plan: AdoptionPlan): void {
-  const { flags, sources, record, links, before, after, left, credentialsFrom } = plan
-  terminal.out(`yurthub: ${sources.join(', ')}\nflags:\n`)
+  const { flags, source, record, links, before, after, left, credentialsFrom } = plan
+  terminal.out(`yurthub: ${source}\nflags:\n`)
   for (const flag of flags.flags) terminal.out(`  ${lineOf(flag)}\n`)
   terminal.out(`credentials: ${credentialsFrom}\nfiles:\n`)
   for (const path of record.aside) terminal.out(`  rename  ${path} -> ${asideOf(path)}\n`)

@@ -267,6 +267,7 @@ void t.test('the hub of an adopted node has the image of its DaemonSet', async (
     version: 1,
     phase: 'adopted',
     yurthub: yurthubManifest,
+    start: { flags: [], variables: [] },
     aside: [],
     written: [],
     folders: [],

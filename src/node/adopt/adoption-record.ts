@@ -2,6 +2,7 @@ import { posix } from 'node:path'
 import type { HubRunner } from '../join/hub-files.ts'
 import type { NodeFiles } from '../join/node-files.ts'
 import { RecordFile } from '../join/record-file.ts'
+import type { YurthubStart } from './yurthub-start.ts'
 import type { HubPorts } from '../join/static-pod.ts'
 
 /**
@@ -16,6 +17,8 @@ export interface AdoptionRecord {
   readonly phase: Phase
   /** The file that starts yurthub. */
   readonly yurthub: string
+  /** How it does: a yurthub of systemd does not run any more where an adoption goes on. */
+  readonly start: YurthubStart
   readonly runBy: HubRunner
   /** Paths of yurthub that are renamed within their folders, to `asideName`. */
   readonly aside: readonly string[]

@@ -23,7 +23,7 @@ import { isHubOfNode, yurthubOf } from '../join/yurthub.ts'
 import { Adoption, asideOf, type AdoptionRecord } from './adoption-record.ts'
 import { mapFlags, type MappedFlags } from './mapped-flags.ts'
 import type { Swap } from './swap.ts'
-import { startOfPod, startOfUnit, UnreadableStart, type YurthubStart } from './yurthub-start.ts'
+import { startOfPod, startOfService, UnreadableStart, type YurthubStart } from './yurthub-start.ts'
 
 export interface AdoptionSettings {
   /** Where the node's root is. */
@@ -50,8 +50,8 @@ export interface AdoptionPlan extends Swap {
   readonly nodeName: string
   /** Whether systemd runs yurthub. */
   readonly isUnit: boolean
-  /** Where yurthub's flags were read. */
-  readonly sources: readonly string[]
+  /** The file that starts yurthub. */
+  readonly source: string
   /** The identity of the hub. */
   readonly credentials: Credentials
   readonly credentialsFrom: string
@@ -81,7 +81,6 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
   if (existing?.phase === 'adopted') {
     throw new CannotAdopt(['the node is adopted already: nodehub adopt --rollback rolls that back'])
   }
-  const former = formerFiles(files, existing)
   const found = existing?.yurthub ?? yurthubOf(files, manifestFolder)?.path
   if (found === undefined) {
     throw new CannotAdopt([
@@ -96,8 +95,7 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
   refuseOtherHubs(files, rootDir, existing, runBy)
   const identity = identityOf(files, settings)
   const nodeName = identity.nodeName ?? settings.hostname.toLowerCase()
-  const sources = isUnit ? unitFiles(files, found) : [found]
-  const start = startOf(former, { found, sources, isUnit, nodeName })
+  const start = existing?.start ?? startOf(files, found, nodeName)
   const flags = mapFlags(start.flags, {
     dropped,
     rootDir,
@@ -167,7 +165,7 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
     flags,
     nodeName: name,
     isUnit,
-    sources,
+    source: found,
     credentials: credentials.value,
     credentialsFrom: credentials.from,
     links,
@@ -183,6 +181,7 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
       version: 1,
       phase: existing?.phase === 'starting' ? 'starting' : 'adopting',
       yurthub: found,
+      start,
       runBy,
       aside,
       written: [
@@ -216,41 +215,16 @@ function hostCommandFile(
 
 const sumOf = (file: NodeFile | undefined): string => sha256(file?.content ?? Buffer.alloc(0))
 
-/** Reads files of yurthub where they are, or where an interrupted adoption has put them. */
-const formerFiles =
-  (files: NodeFiles, existing: AdoptionRecord | undefined) =>
-  (path: string): string | undefined => {
-    const wherever = existing?.aside.includes(path) && !files.isThere(path) ? asideOf(path) : path
-    return files.read(wherever)?.content.toString()
-  }
-
-function startOf(
-  former: (path: string) => string | undefined,
-  yurthub: {
-    readonly found: string
-    readonly sources: readonly string[]
-    readonly isUnit: boolean
-    readonly nodeName: string
-  },
-): YurthubStart {
-  const { found, sources, isUnit, nodeName } = yurthub
+function startOf(files: NodeFiles, found: string, nodeName: string): YurthubStart {
   try {
-    const texts = sources.map((path) => former(path) ?? '')
-    return isUnit ? startOfUnit(texts, former) : startOfPod(texts[0] ?? '', nodeName)
+    return found.endsWith('.service')
+      ? startOfService(files)
+      : startOfPod(files.read(found)?.content.toString() ?? '', nodeName)
   } catch (cause) {
     if (!(cause instanceof UnreadableStart)) throw cause
     throw new CannotAdopt([`${found}: ${cause.message}`])
   }
 }
-
-/** The unit and its drop-ins, as systemd reads them. */
-const unitFiles = (files: NodeFiles, unit: string): readonly string[] => [
-  unit,
-  ...files
-    .names(`${unit}.d`)
-    .filter((name) => /^[^.].*\.conf$/.test(name))
-    .map((name) => `${unit}.d/${name}`),
-]
 
 const unitFolder = '/etc/systemd/system'
 

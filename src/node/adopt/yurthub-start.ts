@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, objectAt, optionalTextAt, textAt } from '../../api/kube/json-at.ts'
 import { kubernetesYaml } from '../../api/kube/yaml.ts'
 import { messageOf } from '../../config/settings.ts'
-import { UnreadableUnit, unitStart } from './unit-words.ts'
+import type { NodeFiles } from '../join/node-files.ts'
 
 /** How a node starts its yurthub. */
 export interface YurthubStart {
@@ -47,20 +47,30 @@ export function startOfPod(text: string, nodeName: string): YurthubStart {
   }
 }
 
-/** The start in a unit of systemd with its drop-ins. Throws `UnreadableStart`. */
-export function startOfUnit(
-  texts: readonly string[],
-  environmentFile: (path: string) => string | undefined,
-): YurthubStart {
-  try {
-    const { words, environment } = unitStart(texts, environmentFile)
-    // The others are the flags that stand in ExecStart.
-    const named = [...environment.keys()].filter((name) => proxies.test(name))
-    return { flags: flagsAmong(words), variables: named }
-  } catch (cause) {
-    if (cause instanceof UnreadableUnit) throw new UnreadableStart(cause.message, { cause })
-    throw cause
+/**
+ * The start of the yurthub that systemd runs, of its process: systemd has read its unit, drop-ins
+ * and environment files. Throws `UnreadableStart`.
+ */
+export function startOfService(files: NodeFiles): YurthubStart {
+  const wordsIn = (path: string): readonly string[] => {
+    try {
+      return files.read(path)?.content.toString().split('\0').slice(0, -1) ?? []
+    } catch {
+      return [] // it has ended meanwhile
+    }
   }
+  const isOfUnit = (folder: string): boolean =>
+    files.read(`${folder}/cgroup`)?.content.includes('/yurthub.service\n') === true
+  const processes = files.names('/proc').filter((name) => /^\d+$/.test(name))
+  for (const folder of processes.map((pid) => `/proc/${pid}`)) {
+    const [called = '', ...flags] = wordsIn(`${folder}/cmdline`)
+    if (!isProgram(called) || !isOfUnit(folder)) continue
+    const names = wordsIn(`${folder}/environ`).map((word) => word.split('=', 1)[0] ?? '')
+    return { flags, variables: names.filter((name) => proxies.test(name)) }
+  }
+  throw new UnreadableStart(
+    'its flags are read of its process, and none runs: systemctl start yurthub',
+  )
 }
 
 /** Variables that change the behaviour of a Go program, whatever its flags are. */

@@ -5,7 +5,7 @@ import { CannotAdopt, planAdoption, type AdoptionPlan } from '../../../src/node/
 import type { AdoptionSettings } from '../../../src/node/adopt/plan.ts'
 import { NodeFiles } from '../../../src/node/join/node-files.ts'
 import { treeOf } from '../join/node-root.ts'
-import { addUnits, manifest, server, settings, yurthubPod, yurthubRoot } from './yurthub-root.ts'
+import { addUnit, manifest, server, settings, yurthubPod, yurthubRoot } from './yurthub-root.ts'
 
 const plan = (root: string, more: Partial<AdoptionSettings> = {}): AdoptionPlan =>
   planAdoption(new NodeFiles(root), { ...settings, ...more })
@@ -184,12 +184,9 @@ void t.test('missing files are named', async (t) => {
     /the kubelet's cannot be used \(.*\/etc\/kubernetes\/pki\/ca\.crt.*nor yurthub's own \(.*--kubeconfig/,
   ])
   const units = yurthubRoot(t.testdir({ [`${++roots}`]: {} }), { pod: null })
-  addUnits(units)
-  fs.appendFileSync(
-    join(units, '/etc/systemd/system/yurthub.service.d/10-yurthub.conf'),
-    'EnvironmentFile=/etc/default/yurthub\n',
-  )
-  t.match(refusal(units), [/its EnvironmentFile \/etc\/default\/yurthub is not there/])
+  addUnit(units)
+  fs.rmSync(join(units, '/proc/19'), { recursive: true })
+  t.match(refusal(units), [/yurthub\.service: its flags are read of its process, and none runs/])
 })
 
 void t.test('a node that has joined, or has another hub, is refused', async (t) => {
@@ -209,6 +206,9 @@ void t.test('other variables of yurthub are noted', async (t) => {
   ]
   t.match(plan(withFlags(t, [], { env })).notes, [/not passed on to the hub: HTTPS_PROXY$/])
   t.match(plan(withFlags(t, ['--enable-dummy-if=false'])).notes, [])
+  const unit = yurthubRoot(t.testdir({ unit: {} }), { pod: null })
+  addUnit(unit)
+  t.match(plan(unit).notes, [/not passed on to the hub: HTTPS_PROXY$/])
   const ofInterface = ['--hub-agent-dummy-if-ip=fd00::7', '--dummy-if-name=dummy7']
   t.match(plan(withFlags(t, ofInterface)).notes, [
     /\(fd00::7\) .* --unit nodehub-dummy\.service --dummy-if-ip=fd00::7 --dummy-if-name=dummy7 makes/,

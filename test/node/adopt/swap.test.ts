@@ -9,7 +9,7 @@ import { NodeFiles } from '../../../src/node/join/node-files.ts'
 import { killedAt } from '../join/killed.ts'
 import { treeOf } from '../join/node-root.ts'
 import {
-  addUnits,
+  addUnit,
   identityOf,
   manifest,
   obedient,
@@ -83,7 +83,7 @@ void t.test('the hub replaces a static pod, and rollback restores the same file'
 
 void t.test('for units only the links of boot are renamed', async (t) => {
   const root = yurthubRoot(t.testdir(), { pod: null })
-  addUnits(root)
+  addUnit(root)
   const before = treeOf(root, state)
   const link = '/etc/systemd/system/multi-user.target.wants/yurthub.service'
   const identity = identityOf(root, link)
@@ -125,7 +125,7 @@ void t.test('an adoption killed at any step can be resumed or undone', async (t)
   t.testdir()
   const ofPod = yurthubRoot(join(t.testdirName, 'pod'))
   const ofUnits = yurthubRoot(join(t.testdirName, 'units'), { pod: null })
-  addUnits(ofUnits)
+  addUnit(ofUnits)
   for (const base of [ofPod, ofUnits]) {
     const before = treeOf(base, state)
     const done = copyOf(t, base)

@@ -28,25 +28,26 @@ export const yurthubPod = (flags: readonly string[], more: object = {}): string 
 
 export const server = '--server-addr=https://10.0.0.1:6443'
 
-/** The units that yurtadm writes, with a link by which systemd starts yurthub at boot. */
-export function addUnits(root: string, line = `--node-name=edge-1 ${server} $A $B`): void {
-  const folder = join(root, '/etc/systemd/system')
+/** The unit that yurtadm writes, with the link by which systemd starts it, and its process. */
+export function addUnit(root: string): void {
+  const folder = '/etc/systemd/system'
+  const words = ['/usr/local/bin/yurthub', server, '--bootstrap-mode=kubeletcertificate', '--v=2']
   const all = {
-    'yurthub.service':
-      '[Unit]\nDescription=YurtHub\n\n[Service]\nExecStart=/usr/local/bin/yurthub\n',
-    'yurthub.service.d/10-yurthub.conf': `[Service]
-Environment="A=--bootstrap-mode=kubeletcertificate" # no comment
-Environment="B=--v=2 --namespace=kube-system"
-ExecStart=
-ExecStart=/usr/local/bin/yurthub ${line}
-`.replace(' # no comment', ''),
+    [`${folder}/yurthub.service`]: '[Service]\nExecStart=/usr/local/bin/yurthub $ARGS\n',
+    '/proc/17/cmdline': 'sh\0-c\0yurthub\0',
+    '/proc/17/cgroup': '0::/system.slice/yurthub.service\n',
+    '/proc/18/cmdline': '/usr/local/bin/yurthub\0--of=another\0',
+    '/proc/18/cgroup': '0::/kubepods.slice/pod7\n',
+    '/proc/19/cmdline': words.map((word) => `${word}\0`).join(''),
+    '/proc/19/cgroup': '0::/system.slice/yurthub.service\n',
+    '/proc/19/environ': 'ARGS=--v=2\0HTTPS_PROXY=http://proxy\0',
   }
-  for (const [name, content] of Object.entries(all)) {
-    mkdirSync(dirname(join(folder, name)), { recursive: true })
-    writeFileSync(join(folder, name), content)
+  for (const [path, content] of Object.entries(all)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true })
+    writeFileSync(join(root, path), content)
   }
-  mkdirSync(join(folder, 'multi-user.target.wants'))
-  symlinkSync('../yurthub.service', join(folder, 'multi-user.target.wants/yurthub.service'))
+  mkdirSync(join(root, folder, 'multi-user.target.wants'))
+  symlinkSync('../yurthub.service', join(root, folder, 'multi-user.target.wants/yurthub.service'))
 }
 
 const credential = (name: string): string =>
