@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { fromProtobuf } from '../../src/sandbox/protobuf.ts'
 import { eventsIn } from '../kit/client-watch.ts'
 import { fieldOf, type RawResponse } from './client.ts'
@@ -19,10 +20,11 @@ export type Normalizer = (
 ) => NormalizedResponse | undefined
 
 /**
- * Fields of a connection: the hub has its own connections on both sides, and frames the bytes on
- * each.
+ * Fields of a connection: the hub has its own connections on both sides, and frames and compresses
+ * the bytes on each.
  */
 const connectionFields = new Set([
+  'content-encoding',
   'connection',
   'keep-alive',
   'transfer-encoding',
@@ -33,14 +35,23 @@ const connectionFields = new Set([
 const varyingFields = new Set(['date', 'audit-id'])
 
 /** Every byte counts, but for the ages in a Table: an API server writes them by its clock. */
-export const exact: Normalizer = (response) =>
-  response && {
-    interim: response.interim,
-    line: response.line,
-    fields: fieldsBut(response, connectionFields),
-    body: isTable(response) ? withoutAges(response.body) : response.body,
-    trailers: response.trailers,
-  }
+export const exact: Normalizer = (answer) => {
+  const response = answer && unpacked(answer)
+  return (
+    response && {
+      interim: response.interim,
+      line: response.line,
+      fields: fieldsBut(response, connectionFields),
+      body: isTable(response) ? withoutAges(response.body) : response.body,
+      trailers: response.trailers,
+    }
+  )
+}
+
+const unpacked = (response: RawResponse): RawResponse =>
+  fieldOf(response, 'content-encoding') === 'gzip'
+    ? { ...response, body: gunzipSync(Buffer.from(response.body, 'latin1')).toString('latin1') }
+    : response
 
 const isTable = (response: RawResponse): boolean =>
   response.body.includes('"kind":"Table"') || response.body.includes('kind: Table')
@@ -58,7 +69,7 @@ export const withoutInstances: Normalizer = (response, sender) => {
   return {
     ...plain,
     fields: plain.fields.map(mask),
-    body: withSortedManagers(mask(textOf(response))),
+    body: withSortedManagers(mask(textOf(unpacked(response)))),
   }
 }
 

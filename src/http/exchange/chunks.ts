@@ -15,7 +15,7 @@ export class BrokenStream extends Error {
  * The error that readers of a body get: programming errors pass unchanged, other causes become a
  * `BrokenStream`.
  */
-export const asBrokenStream = (cause: unknown): unknown =>
+const asBrokenStream = (cause: unknown): unknown =>
   isProgrammingError(cause) || cause instanceof BrokenStream ? cause : new BrokenStream(cause)
 
 /** How many bytes may wait for the reader before the source has to stop. */
@@ -23,8 +23,8 @@ export const bufferedBytes = 1024 * 1024
 
 /**
  * Turns a pushed source into an iterable: each step yields all that has arrived since the last.
- * Throws the cause where the source fails; leaving the loop early stops the source. `trailers` are
- * set when the iteration is over.
+ * Throws a `BrokenStream` where the source fails; leaving the loop early stops the source.
+ * `trailers` are set when the iteration is over.
  */
 export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
   trailers: readonly string[] | undefined
@@ -100,7 +100,7 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
     try {
       for (;;) {
         if (this.#waiting.length > 0) yield this.#take()
-        else if (this.#cause) throw this.#cause
+        else if (this.#cause) throw asBrokenStream(this.#cause)
         else if (this.#over) return
         else {
           await new Promise<void>((resolve) => {
@@ -117,8 +117,8 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
 }
 
 /**
- * Reads a whole body as text. Throws where it is longer than `mostBytes`, and the cause where the
- * source fails.
+ * Reads a whole body as text. Throws where it is longer than `mostBytes`, and a `BrokenStream`
+ * where the source fails.
  */
 export async function wholeText(source: ByteSource, mostBytes: number): Promise<string> {
   const received: Uint8Array[] = []

@@ -207,10 +207,7 @@ export interface ObjectReply extends ReplyHead {
   readonly representation: Representation
   readonly gvk: GVK
   readonly object: ApiObject
-  /**
-   * The upstream's body, compressed where the headers say so. A layer that changes the object has
-   * to remove it.
-   */
+  /** The upstream's body. A layer that changes the object has to remove it. */
   readonly body?: Uint8Array
 }
 
@@ -218,12 +215,6 @@ export interface ListReply extends ReplyHead {
   readonly kind: 'list'
   readonly representation: Representation
   readonly list: ListStream
-  /**
-   * The upstream's body, compressed as the headers say, for clients that accept it so; read instead
-   * of `list`. A layer that changes the list has to remove it; the list is then sent uncompressed,
-   * whatever the headers say.
-   */
-  readonly upstreamBody?: AsyncGenerator<readonly Uint8Array[]>
 }
 
 export interface WatchReply extends ReplyHead {

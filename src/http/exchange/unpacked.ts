@@ -1,6 +1,7 @@
 import { createGunzip } from 'node:zlib'
 import { joined } from '../../base/bytes.ts'
-import { BrokenStream } from './chunks.ts'
+import { bodyOf, BrokenStream, Chunks, sourceOf } from './chunks.ts'
+import type { Exchange, UpstreamReply } from './exchange.ts'
 import type { HeaderList } from './headers.ts'
 
 /** Called with the bytes read from compressed bodies, and the bytes that they contain. */
@@ -14,20 +15,42 @@ class CorruptCompression extends BrokenStream {
   }
 }
 
-export const isGzip = (headers: HeaderList): boolean =>
+const isGzip = (headers: HeaderList): boolean =>
   headers.get('content-encoding')?.toLowerCase() === 'gzip'
 
-/**
- * The fields of an answer after decompression. Vary stays: other clients may get another coding.
- */
-export const unpackedHeaders = (headers: HeaderList): HeaderList =>
-  isGzip(headers)
-    ? headers.without((name) => name === 'content-encoding' || name === 'content-length')
-    : headers
+/** Whether `inflated` gives the body itself. */
+export const isReadable = (headers: HeaderList): boolean =>
+  headers.get('content-encoding') === undefined || isGzip(headers)
 
-/** The fields of an answer with this uncompressed body. */
+/**
+ * The answer without its compression, as the hub reads it. Its `follower` learns the real size. A
+ * 204 or 304 has no body, even if its headers name an encoding.
+ */
+export const inflated = (
+  reply: UpstreamReply,
+  { follower }: Pick<Exchange, 'follower'>,
+  onUnpacked: OnUnpacked,
+): UpstreamReply =>
+  isGzip(reply.headers) && reply.status !== 204 && reply.status !== 304
+    ? {
+        ...reply,
+        kind: 'bytes',
+        // Vary stays: other clients may get another coding.
+        headers: reply.headers.without(
+          (name) => name === 'content-encoding' || name === 'content-length',
+        ),
+        source: sourceOf(
+          unpacked(new Chunks(bodyOf(reply)), (packedBytes, unpackedBytes) => {
+            onUnpacked(packedBytes, unpackedBytes)
+            follower?.received(unpackedBytes - packedBytes)
+          }),
+        ),
+      }
+    : reply
+
+/** The fields of an answer with this body. */
 export const withLength = (headers: HeaderList, body: Uint8Array): HeaderList =>
-  unpackedHeaders(headers)
+  headers
     .without((name) => name === 'content-length')
     .with('Content-Length', String(body.byteLength))
 

@@ -34,7 +34,6 @@ export class RecordedList implements ListStream {
   readonly #parts: RecordedListParts
   #replacement: Replacement | undefined
   #cut: DecodedListEnd | undefined
-  #passedOn = false
   #ended: Promise<ListEnd> | undefined
 
   constructor(parts: RecordedListParts) {
@@ -44,24 +43,9 @@ export class RecordedList implements ListStream {
     this.batches = this.#cutting()
   }
 
-  /**
-   * The body in its own bytes, in place of `head`, `batches` and `end`. It is passed on as it is
-   * staged, and its last bytes after the commit.
-   */
-  async *asItCame(): AsyncGenerator<readonly Uint8Array[]> {
-    this.#passedOn = true
-    const { replayable } = this.#parts
-    for await (const _ of this.batches) {
-      const taken = replayable.takeBytes()
-      if (taken.length > 0) yield taken
-    }
-    await this.end()
-    yield replayable.keptBytes()
-  }
-
   async *#cutting(): AsyncGenerator<ListBatch> {
     const { cutter, replayable, started } = this.#parts
-    if (!this.#passedOn) replayable.stopKeeping()
+    replayable.stopKeeping()
     replayable.gather(sliceBytes)
     this.#replacement = this.#parts.store.replace(this.#parts.key)
     try {

@@ -3,8 +3,7 @@ import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
-import { acceptsGzip } from '../../http/exchange/headers.ts'
-import { isGzip, withLength } from '../../http/exchange/unpacked.ts'
+import { inflated, isReadable, withLength } from '../../http/exchange/unpacked.ts'
 import type {
   BodyReply,
   Exchange,
@@ -127,7 +126,7 @@ export class Recorder {
    */
   record(what: RecordingPlan, exchange: Exchange, reply: UpstreamReply): Reply | Promise<Reply> {
     const { headers, status } = reply
-    if (headers.get('content-encoding') !== undefined && !isGzip(headers)) return reply
+    if (!isReadable(headers)) return reply
     const encoding = encodingOf(headers.get('content-type'))
     if (what.kind === 'document') {
       if (status !== 200) return reply
@@ -268,29 +267,28 @@ export class Recorder {
   }
 
   /**
-   * Gives `keep` the whole body, and the answer with it as the client accepts it; the reply as it
-   * would have been where it is too long. Throws a `BrokenAnswer`.
+   * Gives `keep` the whole body, and the answer with it; the reply where it is too long. Throws a
+   * `BrokenAnswer`.
    */
   #whole(
     exchange: Exchange,
     reply: UpstreamReply,
     keep: (whole: WholeAnswer) => Reply | Promise<Reply>,
   ): Reply | Promise<Reply> {
-    if (reply.kind === 'body' && !isGzip(reply.headers))
-      return keep({ body: asBuffer(reply.body), asItCame: reply })
+    const plain = this.#inflated(exchange, reply)
+    if (plain.kind === 'body') return keep({ body: asBuffer(plain.body), asItCame: plain })
     if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return reply
-    const replayable = new ReplayableBody(reply, this.hooks.onUnpacked)
+    const replayable = new ReplayableBody(plain)
     return replayable.whole(wholeBodyBytes).then((body) => {
       if (body === undefined) return replayable.replay()
-      const isUnpacked = replayable.isCompressed && !acceptsGzip(exchange.headers)
-      const asItCame: BodyReply = {
-        ...reply,
-        kind: 'body',
-        headers: isUnpacked ? withLength(reply.headers, body) : reply.headers,
-        body: replayable.isCompressed && !isUnpacked ? joined(replayable.keptBytes()) : body,
-      }
-      return keep({ body, asItCame })
+      const headers = plain === reply ? reply.headers : withLength(plain.headers, body)
+      return keep({ body, asItCame: { ...plain, kind: 'body', headers, body } })
     }, brokenAnswer)
+  }
+
+  /** What is read here goes to the client as it is read: a node's own network carries it all. */
+  #inflated(exchange: Exchange, reply: UpstreamReply): UpstreamReply {
+    return inflated(reply, exchange, this.hooks.onUnpacked)
   }
 
   #write(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
@@ -303,10 +301,11 @@ export class Recorder {
   async #list(
     exchange: Exchange,
     { info, stored }: ObjectsPlan,
-    reply: UpstreamReply,
+    unread: UpstreamReply,
     encoding: Encoding,
   ): Promise<Reply> {
-    const replayable = new ReplayableBody(reply, this.hooks.onUnpacked)
+    const reply = this.#inflated(exchange, unread)
+    const replayable = new ReplayableBody(reply)
     try {
       const opening = await replayable.prefix(showsProjection)
       const representation = answeredRepresentation(exchange, encoding, joined(opening))
@@ -327,14 +326,7 @@ export class Recorder {
             hooks: this.hooks,
             exchange,
           })
-          const passedOn = replayable.isCompressed && acceptsGzip(exchange.headers)
-          return {
-            ...reply,
-            kind: 'list',
-            representation,
-            list,
-            ...(passedOn && { upstreamBody: list.asItCame() }),
-          }
+          return { ...reply, kind: 'list', representation, list }
         }
         const next = await replayable.chunks.next()
         if (next.done === true) throw new MalformedBody('a list ended before its objects began')

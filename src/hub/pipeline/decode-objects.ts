@@ -1,4 +1,3 @@
-import { joined } from '../../base/bytes.ts'
 import { ReplayableBody } from '../cache/replayable-body.ts'
 import { brokenAnswer } from '../cache/recorder.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
@@ -8,8 +7,7 @@ import { readObject } from '../../api/codec/object.ts'
 import { isPartial } from '../../api/codec/partial.ts'
 import { watchDecoder } from '../../api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../../api/codec/watch.ts'
-import { BrokenStream } from '../../http/exchange/chunks.ts'
-import { acceptsGzip } from '../../http/exchange/headers.ts'
+import { bodyOf, BrokenStream, Chunks } from '../../http/exchange/chunks.ts'
 import type {
   BodyReply,
   BytesReply,
@@ -20,7 +18,7 @@ import type {
   UpstreamReply,
   WatchReply,
 } from '../../http/exchange/exchange.ts'
-import { isGzip, withLength, type OnUnpacked } from '../../http/exchange/unpacked.ts'
+import { inflated, isReadable, withLength, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 import { encodingOf } from '../../api/kube/media-type.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
@@ -59,25 +57,26 @@ export const mayContainObjects = ({ verb, subresource }: ResourceRequest): boole
  * none. Throws a `BrokenAnswer`.
  */
 export async function decodeObjects(
-  reply: UpstreamReply,
+  unread: UpstreamReply,
   exchange: Exchange,
 ): Promise<ObjectReply | ListReply | UpstreamReply> {
-  const { headers, status } = reply
-  const isPlain = headers.get('content-encoding') === undefined
+  const { headers, status } = unread
   const encoding = encodingOf(headers.get('content-type'))
   const representation = exchange.representations.find(
     (each) => each.encoding === encoding && each.projection === 'object',
   )
-  if ((status !== 200 && status !== 201) || !representation || !(isPlain || isGzip(headers)))
-    return reply
-  if (Number(headers.get('content-length') ?? 0) > mostBytes) return reply
-  const replayable = new ReplayableBody(reply, () => undefined)
+  if ((status !== 200 && status !== 201) || !representation || !isReadable(headers)) return unread
+  if (Number(headers.get('content-length') ?? 0) > mostBytes) return unread
+  const reply = inflated(unread, exchange, () => undefined)
+  const replayable = new ReplayableBody(reply)
   const body = await replayable.whole(mostBytes).catch(brokenAnswer)
   if (body === undefined) return replayable.replay()
-  const asItCame: BodyReply =
-    !isPlain && acceptsGzip(exchange.headers)
-      ? { ...reply, kind: 'body', body: joined(replayable.keptBytes()) }
-      : { ...reply, kind: 'body', headers: isPlain ? headers : withLength(headers, body), body }
+  const asItCame: BodyReply = {
+    ...reply,
+    kind: 'body',
+    headers: reply === unread ? headers : withLength(reply.headers, body),
+    body,
+  }
   try {
     if (ofSeveral.has(exchange.info.verb)) {
       return listIn(body, representation, asItCame) ?? asItCame
@@ -134,35 +133,35 @@ export const withDecodedWatches =
  * ends cleanly, and clients watch again from their last version.
  */
 export function decodeWatch(
-  reply: BytesReply,
+  unread: BytesReply,
   accepted: readonly Representation[],
   onUnpacked: OnUnpacked = () => undefined,
 ): WatchReply | BytesReply {
-  const { status, headers, from, explanation } = reply
-  const isReadable = headers.get('content-encoding') === undefined || isGzip(headers)
-  const encoding = encodingOf(headers.get('content-type'))
+  const { status, from, explanation } = unread
+  const encoding = encodingOf(unread.headers.get('content-type'))
   const representation = accepted.find((each) => each.encoding === encoding)
-  const isRead = status === 200 && isReadable && representation?.projection !== 'table'
-  if (!representation || !isRead) return reply
-  const replayable = new ReplayableBody(reply, onUnpacked)
-  replayable.stopKeeping()
+  const isRead =
+    status === 200 && isReadable(unread.headers) && representation?.projection !== 'table'
+  if (!representation || !isRead) return unread
+  const reply = inflated(unread, {}, onUnpacked)
+  const chunks = new Chunks(bodyOf(reply))[Symbol.asyncIterator]()
   const cutter = watchDecoder(representation.encoding, representation.projection)
   const events = async function* (): AsyncGenerator<readonly WatchEvent[]> {
     try {
-      for await (const group of replayable.chunks) {
+      for await (const group of chunks) {
         const each = group.flatMap((chunk) => cutter.push(chunk))
         if (each.length > 0) yield each
       }
     } catch (error) {
       if (!(error instanceof BrokenStream)) throw error
     } finally {
-      await replayable.chunks.return(undefined)
+      await chunks.return(undefined)
     }
   }
   return {
     kind: 'watch',
     status,
-    headers,
+    headers: reply.headers,
     from,
     ...(explanation && { explanation }),
     representation: () => representation,

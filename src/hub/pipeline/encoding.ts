@@ -14,9 +14,8 @@ import type {
   WatchReply,
   WireReply,
 } from '../../http/exchange/exchange.ts'
-import type { HeaderList } from '../../http/exchange/headers.ts'
 import { failureReply, type OnUnexpected } from './failures.ts'
-import { unpackedHeaders, withLength } from '../../http/exchange/unpacked.ts'
+import { withLength } from '../../http/exchange/unpacked.ts'
 
 /**
  * Encodes objects in their representation; an unchanged object leaves in its own bytes. The end of
@@ -54,22 +53,19 @@ function encoded(reply: Reply): WireReply {
       return { ...headOf(reply), kind: 'body', headers: withLength(headers, body), body }
     }
     case 'list':
-      return reply.upstreamBody
-        ? streamed(reply.headers, reply, reply.upstreamBody)
-        : streamed(unpackedHeaders(reply.headers), reply, listBody(reply))
+      return streamed(reply, listBody(reply))
     case 'watch':
-      return streamed(unpackedHeaders(reply.headers), reply, watchBody(reply))
+      return streamed(reply, watchBody(reply))
   }
 }
 
 /** A body that is encoded as it is sent, at the pace of the client. */
 function streamed(
-  headers: HeaderList,
   reply: ListReply | WatchReply,
   body: AsyncGenerator<readonly Uint8Array[]>,
 ): WireReply {
   const source = sourceOf(body, (chunk) => buffers.release(chunk))
-  return { ...headOf(reply), kind: 'bytes', headers, source }
+  return { ...headOf(reply), kind: 'bytes', source }
 }
 
 /** The part of an answer that is the same in every representation. */

@@ -10,9 +10,8 @@ import type { Representation } from '../../api/request/representation.ts'
  * A filtered list; the same list where no filter acts. Throws `BrokenAnswer` where it breaks off
  * before any of it is passed on.
  */
-export async function filteredList(unfiltered: ListReply, chain: FilterChain): Promise<ListReply> {
-  if (chain.filters.length === 0) return unfiltered
-  const { upstreamBody: _unfiltered, ...reply } = unfiltered
+export async function filteredList(reply: ListReply, chain: FilterChain): Promise<ListReply> {
+  if (chain.filters.length === 0) return reply
   const { representation, list } = reply
   const gvk = objectKind(list.gvk)
   const isInTurn = representation.encoding === 'json' || chain.keepsLengths
@@ -93,23 +92,11 @@ async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch>
 
 /** The same list; `onListed` is called with its version before its end is released. */
 export function notedList(reply: ListReply, onListed: (version: string) => void): ListReply {
-  const { list, upstreamBody } = reply
+  const { list } = reply
   const end: ListStream['end'] = async () => {
     const ended = await list.end()
     onListed(ended.meta.resourceVersion)
     return ended
   }
-  return {
-    ...reply,
-    list: { ...streamOf(list), end },
-    ...(upstreamBody && { upstreamBody: ending(upstreamBody, end) }),
-  }
-}
-
-async function* ending(
-  body: AsyncGenerator<readonly Uint8Array[]>,
-  end: () => Promise<unknown>,
-): AsyncGenerator<readonly Uint8Array[]> {
-  yield* body
-  await end()
+  return { ...reply, list: { ...streamOf(list), end } }
 }

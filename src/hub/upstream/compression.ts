@@ -1,7 +1,6 @@
 import { withGzipOnly, acceptsGzip } from '../../http/exchange/headers.ts'
-import { bodyOf, Chunks, sourceOf } from '../../http/exchange/chunks.ts'
-import type { Exchange, UpstreamReply } from '../../http/exchange/exchange.ts'
-import { isGzip, unpacked, unpackedHeaders, type OnUnpacked } from '../../http/exchange/unpacked.ts'
+import type { Exchange } from '../../http/exchange/exchange.ts'
+import { inflated, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { Forward } from './forward.ts'
 
 interface CompressionRules {
@@ -39,23 +38,3 @@ const isOfCollection = ({ method, info, headers }: Exchange): boolean =>
   info.isResource &&
   (info.verb === 'list' || info.verb === 'watch') &&
   headers.get('range') === undefined
-
-/** A 204 or 304 has no body, even if its headers name an encoding. */
-const inflated = (
-  reply: UpstreamReply,
-  { follower }: Exchange,
-  onUnpacked: OnUnpacked,
-): UpstreamReply =>
-  isGzip(reply.headers) && reply.status !== 204 && reply.status !== 304
-    ? {
-        ...reply,
-        kind: 'bytes',
-        headers: unpackedHeaders(reply.headers),
-        source: sourceOf(
-          unpacked(new Chunks(bodyOf(reply)), (packedBytes, unpackedBytes) => {
-            onUnpacked(packedBytes, unpackedBytes)
-            follower?.received(unpackedBytes - packedBytes)
-          }),
-        ),
-      }
-    : reply
