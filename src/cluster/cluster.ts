@@ -14,7 +14,8 @@ import { liveLookup } from './live-lookup.ts'
 import { poolInformer } from './pools.ts'
 import { serveWebhooks } from './serve.ts'
 import { CaBundles } from './serving/bundles.ts'
-import { endOf, followFiles, servingOf } from './serving/serving.ts'
+import { endOf } from './serving/rotation.ts'
+import { followFiles, servingOf, wrongWith } from './serving/serving.ts'
 import { conflictsIn, describeConflict, takeOver } from './take-over.ts'
 
 /** One running replica. Disposing it gives up the lease first, so that another leads at once. */
@@ -107,7 +108,7 @@ export async function startCluster(
       log.info({ holder }, leads ? 'this replica leads' : 'this replica follows'),
     lead: async (term) => {
       await using led = new AsyncDisposableStack()
-      const bundles = led.use(
+      led.use(
         new CaBundles({
           api,
           service: own,
@@ -121,7 +122,6 @@ export async function startCluster(
           onFailure: failed('configurations'),
         }),
       )
-      serving.onChange(() => void bundles.reconcile())
       controller = led.use(
         new PoolController({
           api,
@@ -174,7 +174,7 @@ export async function startCluster(
         name: 'nodepools',
         check: () => (pools.synced ? undefined : 'they have not been listed yet'),
       },
-      { name: 'certificate', check: () => serving.wrong() },
+      { name: 'certificate', check: () => wrongWith(serving.pair()) },
     ],
     verboseLines: () => [`[ ]leader: ${leadership.holder || 'none'}`],
     onBroken: (err) => log.debug({ err }, 'a connection to the operators’ port broke off'),

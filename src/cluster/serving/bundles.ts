@@ -1,4 +1,4 @@
-import { every } from '../../base/clock.ts'
+import { sleep } from '../../base/clock.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { listAt, objectAt, textAt, valueAt, withAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
@@ -59,37 +59,27 @@ const intervalMs = 5_000
  */
 export class CaBundles implements AsyncDisposable {
   readonly #options: CaBundlesOptions
-  readonly #timer: Disposable
-  #running: Promise<void> | undefined
-  #again = false
+  readonly #stopped = new AbortController()
+  readonly #running: Promise<void>
 
   constructor(options: CaBundlesOptions) {
     this.#options = options
-    this.#timer = every(intervalMs, () => void this.reconcile())
-    void this.reconcile()
+    this.#running = this.#follow(this.#stopped.signal)
   }
 
-  /** Repairs every caBundle that differs; one run at a time, and one more if it was due again. */
-  reconcile(): Promise<void> {
-    this.#again = true
-    this.#running ??= this.#reconcile().finally(() => {
-      this.#running = undefined
-    })
-    return this.#running
-  }
-
-  async #reconcile(): Promise<void> {
-    while (this.#again) {
-      this.#again = false
+  /** Repairs every caBundle that differs. */
+  async #follow(signal: AbortSignal): Promise<void> {
+    const { configurations, holds, onFailure } = this.#options
+    for (; !signal.aborted; await sleep(intervalMs, signal)) {
       const bundle = this.#options.bundle()
-      if (bundle === undefined) return
-      for (const place of places(this.#options.configurations)) {
-        if (!this.#options.holds()) return
+      if (bundle === undefined) continue
+      for (const place of places(configurations)) {
+        if (!holds()) break
         try {
           await this.#repair(place, bundle)
         } catch (cause) {
           // Another version: it is read again.
-          if (!isConflict(cause) && !isNotFound(cause)) this.#options.onFailure?.(cause)
+          if (!isConflict(cause) && !isNotFound(cause)) onFailure?.(cause)
         }
       }
     }
@@ -107,7 +97,7 @@ export class CaBundles implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#timer[Symbol.dispose]()
+    this.#stopped.abort()
     await this.#running
   }
 }

@@ -1,9 +1,8 @@
-import { every, now, sleep } from '../../base/clock.ts'
-import type { JsonObject } from '../../api/kube/json.ts'
+import { now, sleep } from '../../base/clock.ts'
 import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
-import { secretData, rotated, stateOfSecret, type ServingState } from './rotation.ts'
+import { rotated, secretData, stateOfSecret, type ServingState } from './rotation.ts'
 
 export interface CertificateSecretOptions {
   readonly api: ApiServer
@@ -12,37 +11,33 @@ export interface CertificateSecretOptions {
   readonly name: string
   /** The DNS names of the leaf. */
   readonly names: readonly string[]
-  readonly onRenewed?: (state: ServingState) => void
-  /** Called when the leaf or the CA bundle has changed. */
-  readonly onChange?: () => void
-  readonly onFailure?: (cause: unknown) => void
+  readonly onRenewed: (state: ServingState) => void
+  readonly onFailure: (cause: unknown) => void
 }
 
-/** How often the Secret is read, and rotation is checked. */
+/** How often the Secret is read. */
 const resyncMs = 10_000
 
-interface SecretState {
-  readonly resourceVersion: string
-  readonly state: ServingState | undefined
-}
+/** The pause after a failure, or after a write of another replica. */
+const retryMs = 1_000
 
 /**
- * The CA and the serving certificate that all replicas share in a Secret. Each replica may renew
+ * The CA and the serving certificate that all replicas share in a Secret. Each replica may make
  * them: one whose write conflicts reads the other's result. All read the Secret every ten seconds,
  * and serve what it contains.
  */
 export class CertificateSecret implements AsyncDisposable {
   readonly #options: CertificateSecretOptions
+  readonly #path: string
   readonly #stopped = new AbortController()
   readonly #first = Promise.withResolvers<void>()
-  #timer: Disposable
+  readonly #running: Promise<void>
   #state: ServingState | undefined
-  #running: Promise<void> | undefined
 
   constructor(options: CertificateSecretOptions) {
     this.#options = options
-    this.#timer = every(resyncMs, () => void this.reconcile())
-    void this.reconcile()
+    this.#path = `/api/v1/namespaces/${options.namespace}/secrets`
+    this.#running = this.#follow(this.#stopped.signal)
   }
 
   /** Resolves when there is something to show. */
@@ -55,86 +50,48 @@ export class CertificateSecret implements AsyncDisposable {
     return this.#state
   }
 
-  /** The CA bundle for API servers, PEM. */
-  get bundle(): string | undefined {
-    return this.#state?.bundle.join('')
-  }
-
-  /** Renews the certificates that are due; one run at a time. */
-  reconcile(): Promise<void> {
-    this.#running ??= this.#reconcile().finally(() => {
-      this.#running = undefined
-    })
-    return this.#running
-  }
-
-  async #reconcile(): Promise<void> {
-    const { signal } = this.#stopped
-    // Another replica may keep writing; the next check follows soon.
-    for (let tries = 0; tries < 5 && !signal.aborted; tries++) {
-      try {
-        if (await this.#renew()) return
-      } catch (cause) {
-        if (signal.aborted) return
-        this.#options.onFailure?.(cause)
-      }
-      await sleep(200 * 2 ** tries, signal)
+  async #follow(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const isRead = await this.#read(signal).catch((cause: unknown) => {
+        if (!isConflict(cause) && !signal.aborted) this.#options.onFailure(cause)
+        return false
+      })
+      await sleep(isRead ? resyncMs : retryMs, signal)
     }
   }
 
-  /** Whether the certificate that is served now is that of the Secret. */
-  async #renew(): Promise<boolean> {
-    const { api, namespace, name, names } = this.#options
-    const path = `/api/v1/namespaces/${namespace}/secrets`
-    const kept = await this.#read(path, name)
-    const state = await rotated(kept?.state, names, now())
-    if (state === kept?.state) {
-      this.#show(state)
-      return true
+  async #read(signal: AbortSignal): Promise<true> {
+    const { api, name, names, onRenewed } = this.#options
+    const secret = await api.get(`${this.#path}/${name}`, signal)
+    const before = secret && stateOfSecret(objectAt(secret, 'data') as Record<string, string>)
+    const state = await rotated(before, names, now())
+    if (state !== before) {
+      await this.#write(state, textAt(secret, 'metadata', 'resourceVersion'))
+      onRenewed(state)
     }
-    const data = secretData(state)
-    try {
-      if (kept === undefined) {
-        const metadata = { name, namespace }
-        await api.create(path, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data })
-      } else {
-        const { resourceVersion } = kept
-        // The key of a CA, which 0.2.0 kept there.
-        const gone = { 'signing.crt': null, 'signing.key': null }
-        await api.patch(`${path}/${name}`, {
-          metadata: { resourceVersion },
-          data: { ...data, ...gone },
-        })
-      }
-    } catch (cause) {
-      if (isConflict(cause)) return false
-      throw cause
-    }
-    this.#options.onRenewed?.(state)
-    this.#show(state)
+    this.#state = state
+    this.#first.resolve()
     return true
   }
 
-  async #read(path: string, name: string): Promise<SecretState | undefined> {
-    const secret = await this.#options.api.get(`${path}/${name}`, this.#stopped.signal)
-    return secret && keptOf(secret)
-  }
-
-  #show(state: ServingState): void {
-    const before = this.#state && JSON.stringify(this.#state)
-    this.#state = state
-    this.#first.resolve()
-    if (before !== JSON.stringify(state)) this.#options.onChange?.()
+  /** `resourceVersion`: of the Secret that was read; '': there was none. */
+  async #write(state: ServingState, resourceVersion: string): Promise<void> {
+    const { api, namespace, name } = this.#options
+    const data = secretData(state)
+    if (resourceVersion === '') {
+      const metadata = { name, namespace }
+      const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data }
+      await api.create(this.#path, secret)
+      return
+    }
+    // The key of a CA, which 0.2.0 kept there.
+    const gone = { 'signing.crt': null, 'signing.key': null }
+    const patch = { metadata: { resourceVersion }, data: { ...data, ...gone } }
+    await api.patch(`${this.#path}/${name}`, patch)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped.abort()
-    this.#timer[Symbol.dispose]()
     await this.#running
   }
 }
-
-const keptOf = (secret: JsonObject): SecretState => ({
-  resourceVersion: textAt(secret, 'metadata', 'resourceVersion'),
-  state: stateOfSecret(objectAt(secret, 'data') as Record<string, string>),
-})

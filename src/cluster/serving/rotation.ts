@@ -10,8 +10,8 @@ export interface ServingState {
 
 const commonName = 'nodehub-cluster-ca'
 
-/** The part of a lifetime after which a certificate is replaced, if it ends: those of 0.2.0 do. */
-const oldAfter = 2 / 3
+/** How long before its end a certificate is replaced, if it has one: those of 0.2.0 do. */
+const leftMs = 30 * 24 * 3_600_000
 
 /**
  * The state that is due at `now`; the same object where nothing is to be done. A certificate has no
@@ -32,7 +32,7 @@ export async function rotated(
     dnsNames: names,
     lifetimeMs: 'always',
   })
-  const before = (state?.bundle ?? []).filter((each) => isTrustworthy(each, now))
+  const before = (state?.bundle ?? []).filter(endOf)
   return { bundle: [authority.certificate, ...before], leaf }
 }
 
@@ -43,12 +43,10 @@ export async function rotated(
 function isUsable({ bundle, leaf }: ServingState, names: readonly string[], now: number): boolean {
   try {
     const shown = new X509Certificate(leaf.certificate)
-    const [from, to] = [shown.validFromDate.getTime(), shown.validToDate.getTime()]
     return (
-      now < from + (to - from) * oldAfter &&
+      shown.validToDate.getTime() > now + leftMs &&
       names.every((name) => shown.checkHost(name) !== undefined) &&
       shown.checkPrivateKey(createPrivateKey(leaf.key)) &&
-      bundle.every((each) => isTrustworthy(each, now)) &&
       bundle.some((each) => shown.verify(new X509Certificate(each).publicKey))
     )
   } catch {
@@ -56,11 +54,12 @@ function isUsable({ bundle, leaf }: ServingState, names: readonly string[], now:
   }
 }
 
-function isTrustworthy(authority: string, now: number): boolean {
+/** When a certificate ends; `undefined` where it is none. */
+export function endOf(certificate: string): Date | undefined {
   try {
-    return new X509Certificate(authority).validToDate.getTime() > now
+    return new X509Certificate(certificate).validToDate
   } catch {
-    return false
+    return undefined
   }
 }
 

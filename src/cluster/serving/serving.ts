@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto'
 import { now } from '../../base/clock.ts'
 import type { ClusterServing } from '../../config/cluster-config.ts'
 import type { CredentialFiles, Credentials } from '../../config/credentials.ts'
@@ -7,17 +6,13 @@ import type { ServingPair } from '../serve.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import type { OwnService } from './bundles.ts'
 import { CertificateSecret } from './certificate-secret.ts'
-import type { ServingState } from './rotation.ts'
+import { endOf, type ServingState } from './rotation.ts'
 
 /** The serving certificate of the webhooks, and its CA. */
 export interface Serving extends AsyncDisposable {
   pair(): ServingPair
   /** PEM; `undefined` where nothing is to be written into configurations. */
   bundle(): string | undefined
-  /** Calls `act` whenever either changes; replaces the previous callback. */
-  onChange(act: () => void): void
-  /** The problem with the certificate, if there is one. */
-  wrong(): string | undefined
 }
 
 export interface ServingOptions {
@@ -38,26 +33,16 @@ export const servingOf = (from: ClusterServing, options: ServingOptions): Promis
   from.kind === 'files' ? Promise.resolve(fromFiles(from, options)) : fromSecret(from.name, options)
 
 async function fromSecret(name: string, { service, ...options }: ServingOptions): Promise<Serving> {
-  let changed = (): void => undefined
   const { namespace } = service
-  const kept = new CertificateSecret({
-    ...options,
-    namespace,
-    name,
-    names: [`${service.name}.${namespace}.svc`, `${service.name}.${namespace}.svc.cluster.local`],
-    onChange: () => changed(),
-  })
+  const names = ['svc', 'svc.cluster.local'].map((zone) => `${service.name}.${namespace}.${zone}`)
+  const kept = new CertificateSecret({ ...options, namespace, name, names })
   await kept.ready
   return {
     pair() {
       const { certificate = '', key = '' } = kept.state?.leaf ?? {}
       return { cert: certificate, key }
     },
-    bundle: () => kept.bundle,
-    onChange: (act) => {
-      changed = act
-    },
-    wrong: () => ended(kept.state?.leaf.certificate ?? ''),
+    bundle: () => kept.state?.bundle.join(''),
     [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose](),
   }
 }
@@ -66,15 +51,10 @@ async function fromSecret(name: string, { service, ...options }: ServingOptions)
  * The credentials in files, as they are now. Files that cannot be used, as in the middle of a
  * rotation, leave the last good ones in force.
  */
-export function followFiles(
-  where: CredentialFiles,
-  onUnusable: (cause: unknown) => void,
-  onChange: () => void = () => undefined,
-) {
+export function followFiles(where: CredentialFiles, onUnusable: (cause: unknown) => void) {
   let inForce = loadCredentials(where)
   const adopt = (credentials: Credentials): void => {
     inForce = credentials
-    onChange()
   }
   const follower = followCredentials(where, inForce, pollMs, adopt, onUnusable)
   return {
@@ -88,37 +68,20 @@ function fromFiles(
   { onFailure }: ServingOptions,
 ): Serving {
   const where = { kind: 'files' as const, certificate, key, ...(ca !== undefined && { ca }) }
-  let changed = (): void => undefined
-  const files = followFiles(where, onFailure, () => changed())
-  const pair = (): ServingPair => {
-    const { chain = '', key: secret } = files.current().certificate ?? {}
-    return { cert: chain, key: secret?.reveal() ?? '' }
-  }
+  const files = followFiles(where, onFailure)
   return {
-    pair,
+    pair: () => {
+      const { chain = '', key: secret } = files.current().certificate ?? {}
+      return { cert: chain, key: secret?.reveal() ?? '' }
+    },
     bundle: () => files.current().ca,
-    onChange: (act) => {
-      changed = act
-    },
-    wrong: () => ended(pair().cert),
-    [Symbol.asyncDispose]: () => {
-      files[Symbol.dispose]()
-      return Promise.resolve()
-    },
+    [Symbol.asyncDispose]: async () => files[Symbol.dispose](),
   }
 }
 
-function ended(certificate: string): string | undefined {
-  const end = endOf(certificate)
+/** The problem with the certificate that is shown, if there is one. */
+export function wrongWith({ cert }: ServingPair): string | undefined {
+  const end = endOf(cert)
   if (end === undefined) return 'it is no certificate'
   return end.getTime() > now() ? undefined : `it ended ${end.toISOString()}`
-}
-
-/** When a certificate ends; `undefined` where it is none. */
-export function endOf(certificate: string): Date | undefined {
-  try {
-    return new X509Certificate(certificate).validToDate
-  } catch {
-    return undefined
-  }
 }

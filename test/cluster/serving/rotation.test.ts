@@ -53,7 +53,7 @@ void t.test('a new certificate verifies against the bundle, and stays', async (t
   socket.destroy()
 })
 
-void t.test('a certificate that ends is replaced after two thirds of its lifetime', async (t) => {
+void t.test('a certificate that ends is replaced a month before', async (t) => {
   const authority = await CertificateAuthority.create('nodehub-cluster-ca', 365 * day)
   const leaf = await authority.issue({
     commonName: names[0]!,
@@ -66,8 +66,6 @@ void t.test('a certificate that ends is replaced after two thirds of its lifetim
   const next = await at(start + 61 * day, state)
   t.strictSame(next.bundle.slice(1), state.bundle, 'replicas may still show it')
   t.ok(isSignedBy(next.leaf.certificate, next.bundle[0]!))
-  const later = await at(start + 366 * day, { ...next, leaf })
-  t.equal(later.bundle.length, 2, 'what has ended is trusted no more')
 })
 
 void t.test('unusable state is replaced, and the former bundle stays trusted', async (t) => {
