@@ -214,7 +214,7 @@ export const metricTable = {
   storeSetAside: {
     name: 'nodehub_store_set_aside_total',
     type: 'counter',
-    help: 'Logs of which no file could be used, and which were set aside: the cache began empty.',
+    help: 'Logs of which no file could be used: the cache began empty.',
     labels: [],
   },
   hubAddressReachable: {

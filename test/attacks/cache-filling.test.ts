@@ -62,7 +62,7 @@ async function start(t: Test) {
       recordsIn(hub.config.cachePath).filter(({ record }) =>
         what === 'list'
           ? record.kind === 'list'
-          : record.kind === 'put' && record.scope[4] === documentResource.resource,
+          : record.kind === 'put' && record.scope.gvr.resource === documentResource.resource,
       ).length,
   }
 }

@@ -68,10 +68,7 @@ function namesIn(record: LogRecord): (string | undefined)[] {
   if (record.kind === 'apply' || record.kind === 'list') return record.objects?.map(nameOf) ?? []
   if (record.kind === 'put') return [record.object[1]]
   if (record.kind !== 'scope') return []
-  const names: string[] = []
-  for (const { members } of [...record.records, ...record.collections])
-    for (const mark of members) names[mark[4]] = mark[1]
-  return names
+  return [...record.records, ...record.collections].flatMap(({ objects }) => objects.map(nameOf))
 }
 
 /** The disk takes no writes of this process's stores until this is disposed of. */

@@ -11,7 +11,7 @@ export class Health {
   #storeFailure: string | undefined
   #unusableConfig: string | undefined
   #waitingConfig: string | undefined
-  #setAside: string | undefined
+  #begunEmpty: string | undefined
   #listening: readonly string[] = []
 
   /**
@@ -31,9 +31,9 @@ export class Health {
   }
 
   /** Shown until the next start: the records for offline use are lost. */
-  storeSetAside(): void {
+  storeUnusable(): void {
     const at = new Date(now()).toISOString()
-    this.#setAside = `[ ]cache begun empty at ${at}: its log could not be used and was set aside`
+    this.#begunEmpty = `[ ]cache begun empty at ${at}: its log could not be used`
   }
 
   /** Sets the lines of listeners and their addresses, and returns those before. */
@@ -87,7 +87,7 @@ export class Health {
       ...cloud.upstreams.map(upstreamLine),
       ...(cloud.online === false ? oldestLine(store) : []),
       ...this.#listening.map((line) => `[+]listening ${line}`),
-      ...[this.#setAside, this.#unusableConfig, this.#waitingConfig].filter(
+      ...[this.#begunEmpty, this.#unusableConfig, this.#waitingConfig].filter(
         (line) => line !== undefined,
       ),
     ]

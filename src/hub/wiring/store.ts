@@ -37,8 +37,8 @@ export const storeOf = async (
       if (kind === 'write') health.storeFailed(err.message)
       if (kind === 'write') metrics.storeFailures.add()
       if (kind === 'damaged') metrics.storeDamaged.add()
-      if (kind === 'set-aside') {
-        health.storeSetAside()
+      if (kind === 'unusable') {
+        health.storeUnusable()
         metrics.storeSetAside.add()
       }
       // Damaged records are read again from the cloud.

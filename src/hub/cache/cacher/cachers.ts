@@ -29,7 +29,7 @@ import { coveringCollection, wantedCollections } from '../../answers/covering-co
 import { expiredWatch, isForPerson, withStaleness } from '../../answers/replies.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
-import { addressOf, textOf } from '../../store/log/address.ts'
+import { textOf } from '../../store/log/address.ts'
 import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } from './cacher.ts'
 import {
   storedListerWatcher,
@@ -204,7 +204,7 @@ export class Cachers implements AsyncDisposable {
   #toList({ exchange, info }: RecordedWatchRequest, version: string): WatchReply | undefined {
     const [representation] = exchange.representations
     if (!representation || isForPerson(exchange)) return undefined
-    const id = textOf(addressOf(collectionKey(exchange, info, representation)))
+    const id = textOf(collectionKey(exchange, info, representation))
     if (this.#listed.has(id)) return undefined
     this.#listed.set(id, true, { ttl: jitter(listedMs / 2, listedMs) })
     return expiredWatch(representation, tooOld(version))
@@ -294,13 +294,13 @@ export class Cachers implements AsyncDisposable {
   }
 
   #cacherOf(key: CollectionKey): Cacher | undefined {
-    return this.#served.get(textOf(addressOf(this.#parts.store.copyOf(key))))
+    return this.#served.get(textOf(this.#parts.store.copyOf(key)))
   }
 
   #of(exchange: Exchange, callers: CollectionKey, representation: Representation): Cacher {
     const { store, upstream, recorder, connectivity, hooks } = this.#parts
     const key = store.copyOf(callers)
-    const id = textOf(addressOf(key))
+    const id = textOf(key)
     const existing = this.#served.get(id)
     if (existing) return existing
     const cacher: Cacher = new Cacher(

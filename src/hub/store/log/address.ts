@@ -1,74 +1,43 @@
-import type { GVR } from '../../../api/kube/gvk.ts'
-import type { RepresentationKey } from '../../../api/request/representation.ts'
-import type { Identity } from '../../../api/request/identity.ts'
-import type { Partition, CollectionKey } from '../store.ts'
+import type { CollectionKey } from '../store.ts'
 
-/** Partition and GVR: identity, representation, group, version, resource. */
-export type ScopeKey = readonly [string, string, string, string, string]
+/** The answers to one identity, or to all, in one representation, of one resource. */
+export type ScopeKey = Pick<CollectionKey, 'partition' | 'gvr'>
 
-/** The address of a collection in its scope; `namespace` is '' for all. */
-export interface CollectionAddress {
-  readonly scope: ScopeKey
-  readonly namespace: string
-  readonly labelSelector: string
-  readonly fieldSelector: string
-}
-
-export const scopeOf = ({ identity, representation }: Partition, gvr: GVR): ScopeKey => [
-  identity,
-  representation,
-  gvr.group,
-  gvr.version,
-  gvr.resource,
-]
-
-export const addressOf = (key: CollectionKey): CollectionAddress => ({
-  scope: scopeOf(key.partition, key.gvr),
-  namespace: key.namespace ?? '',
-  labelSelector: key.labelSelector,
-  fieldSelector: key.fieldSelector,
-})
-
-/** The reverse of `addressOf`. */
-export function keyOf(address: CollectionAddress): CollectionKey {
-  const { scope, namespace, labelSelector, fieldSelector } = address
-  const [identity, representation, group, version, resource] = scope
-  return {
-    partition: {
-      identity: identity as Identity,
-      representation: representation as RepresentationKey,
-    },
-    gvr: { group, version, resource },
-    ...(namespace !== '' && { namespace }),
-    labelSelector,
-    fieldSelector,
-  }
-}
+export const scopeOf = ({ partition, gvr }: ScopeKey): ScopeKey => ({ partition, gvr })
 
 /** A collection by its text in its scope, or an object's record by its `nameKey`. */
 export type Part = readonly [scope: ScopeKey, part: string]
 
-export const partOf = (of: CollectionAddress): Part => [of.scope, textInScope(of)]
+export const partOf = (key: CollectionKey): Part => [scopeOf(key), textInScope(key)]
 
-export const textOfScope = (scope: ScopeKey): string => JSON.stringify(scope)
+export const textOfScope = ({ partition, gvr }: ScopeKey): string => {
+  const { group, version, resource } = gvr
+  return JSON.stringify([partition.identity, partition.representation, group, version, resource])
+}
+
+/** What identifies a collection in its scope. */
+export type KeyInScope = Omit<CollectionKey, keyof ScopeKey>
 
 /** A collection's name within its scope. */
-export const textInScope = (of: Omit<CollectionAddress, 'scope'>): string =>
-  JSON.stringify([of.namespace, of.labelSelector, of.fieldSelector])
+export const textInScope = ({ namespace = '', labelSelector, fieldSelector }: KeyInScope): string =>
+  JSON.stringify([namespace, labelSelector, fieldSelector])
 
 /** A collection's name in the store. */
-export const textOf = (address: CollectionAddress): string =>
-  textOfScope(address.scope) + textInScope(address)
+export const textOf = (key: CollectionKey): string => textOfScope(key) + textInScope(key)
 
 /** Names may contain any character, also a separator. */
 export const nameKey = ({ namespace, name }: { namespace: string; name: string }): string =>
   `${namespace.length}/${namespace}${name}`
 
+/** Whether a collection is of this namespace, or of all. */
+export const isIn = ({ namespace: of = '' }: KeyInScope, namespace: string | undefined): boolean =>
+  of === '' || of === namespace
+
 /** Whether a collection would hold an object of this name if there were one. */
 export const covers = (
-  of: Omit<CollectionAddress, 'scope'>,
+  of: KeyInScope,
   { namespace, name }: { readonly namespace: string; readonly name: string },
 ): boolean =>
-  (of.namespace === '' || of.namespace === namespace) &&
+  isIn(of, namespace) &&
   of.labelSelector === '' &&
   (of.fieldSelector === '' || of.fieldSelector === `metadata.name=${name}`)

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { StoreFailure } from '../store.ts'
-import type { ScopeKey } from './address.ts'
+import { textOfScope, type ScopeKey } from './address.ts'
 import type { Body } from './body.ts'
 import { failureOf, isOfDisk } from './faults.ts'
 import { markOf, type Held } from './held.ts'
@@ -86,7 +86,8 @@ export class Bodies {
   }
 }
 
-const placeOf = (scope: ScopeKey, mark: ObjectMark): string => JSON.stringify([...scope, ...mark])
+const placeOf = (scope: ScopeKey, mark: ObjectMark): string =>
+  textOfScope(scope) + JSON.stringify(mark)
 
 /** The longest run of bodies that lie together. */
 function runFrom(wanted: readonly Held[], from: number): readonly Held[] {
@@ -173,5 +174,5 @@ export class Seal {
 }
 
 /** Secrets in every representation, and tokens of service accounts. */
-const isSealed = ([, , group, , resource]: ScopeKey): boolean =>
+const isSealed = ({ gvr: { group, resource } }: ScopeKey): boolean =>
   group === '' && (resource === 'secrets' || resource === 'serviceaccounts/token')

@@ -1,5 +1,5 @@
 import { now } from '../../../base/clock.ts'
-import { everyone, hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
+import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
 import { documentResource } from '../document.ts'
 import { tokenResource } from '../token-name.ts'
 import type { Part } from './address.ts'
@@ -119,10 +119,8 @@ function oldestOf(
 function* candidatesIn(state: State): Iterable<Candidate> {
   for (const scope of state.scopes.values())
     for (const [text, part] of scope.parts()) {
-      const { address, seenAt: at, weight: bytes, members, holders } = part
-      const [, name] = /^metadata\.name=(.*)$/s.exec(address.fieldSelector) ?? []
-      const [owner] = scope.key
-      const readers = owner === everyone ? holders : new Set([owner])
+      const { key, seenAt: at, weight: bytes, members, holders: readers } = part
+      const [, name] = /^metadata\.name=(.*)$/s.exec(key.fieldSelector) ?? []
       yield { part: [scope.key, text], readers, at, bytes, objects: members.size, name }
     }
 }
@@ -133,8 +131,9 @@ function* candidatesIn(state: State): Iterable<Candidate> {
  */
 function useOf({ part: [key], readers, name, at }: Candidate): 'needed' | 'gone' | undefined {
   if (readers.has(hubIdentity)) return 'needed'
-  const [, representation, group, , resource] = key
-  if (!readers.has(nodeIdentity) || representation.includes(';table')) return undefined
+  const { partition, gvr } = key
+  const { group, resource } = gvr
+  if (!readers.has(nodeIdentity) || partition.representation.includes(';table')) return undefined
   if (resource === documentResource.resource)
     return name !== undefined && isDiscovery(name) ? 'needed' : undefined
   if (resource === tokenResource.resource && now() - at > staleTokenMs) return undefined

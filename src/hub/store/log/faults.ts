@@ -2,7 +2,7 @@ import { isExpectedFault } from '../../../base/expected-fault.ts'
 import { StoreFailure } from '../store.ts'
 
 /** Faults that reach no caller, or not in full. `maintenance`: of an eviction or a compaction. */
-export type FaultKind = 'write' | 'read' | 'damaged' | 'set-aside' | 'maintenance'
+export type FaultKind = 'write' | 'read' | 'damaged' | 'unusable' | 'maintenance'
 export type ReportFault = (kind: FaultKind, failure: StoreFailure) => void
 
 /** Reports a mistake in the program. Faults of the disk show in the writes of others. */

@@ -1,4 +1,4 @@
-import { close, existsSync, fsync, mkdirSync, open, readdirSync, renameSync, rmSync } from 'node:fs'
+import { close, existsSync, fsync, open, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { inodeAt, Segment } from './body.ts'
@@ -65,19 +65,6 @@ export class LogFolder {
     } finally {
       await promisify(close)(fd)
     }
-  }
-
-  /** Moves all segments to a folder of their own, in place of earlier ones. Returns its path. */
-  setAside(): string {
-    const aside = join(this.path, 'unusable')
-    rmSync(aside, { recursive: true, force: true })
-    mkdirSync(aside, { mode: 0o700 })
-    for (const id of segmentsIn(this.path)) {
-      const { path } = this.segment(id)
-      renameSync(path, path.replace(this.path, aside))
-    }
-    this.close()
-    return aside
   }
 
   close(): void {

@@ -4,7 +4,6 @@ import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
 import { everyone, unprovenIdentity, type Identity } from '../../../api/request/identity.ts'
-import type { RepresentationKey } from '../../../api/request/representation.ts'
 import {
   StoreFailure,
   type ApplyOptions,
@@ -21,15 +20,7 @@ import {
   type StoredPartition,
   type Withdrawal,
 } from '../store.ts'
-import {
-  addressOf,
-  keyOf,
-  nameKey,
-  partOf,
-  scopeOf,
-  type CollectionAddress,
-  type ScopeKey,
-} from './address.ts'
+import { isIn, nameKey, partOf, scopeOf, type ScopeKey } from './address.ts'
 import { inBatches } from './bodies.ts'
 import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from './held.ts'
 import type { DiskWork } from './log-writer.ts'
@@ -103,8 +94,8 @@ export class LogStore implements ObjectStore {
   overview(most = Infinity): StoreOverview {
     const all = [...this.#parts.state.collections()].toSorted((a, b) => b.seenAt - a.seenAt)
     const collections = all.slice(0, most).map((each) => ({
-      key: keyOf(each.address),
-      readers: readersOf(each.address.scope, each.holders),
+      key: each.key,
+      readers: [...each.holders],
       resourceVersion: each.version,
       confirmedAt: each.seenAt,
       objects: each.members.size,
@@ -117,9 +108,9 @@ export class LogStore implements ObjectStore {
   readers(key: ObjectKey): readonly string[] {
     const scope = this.#scopeOf(key)
     if (!scope) return []
-    const readers = [...scope.parts()].flatMap(([, each]) => readersOf(scope.key, each.holders))
-    return [...new Set(readers)].filter((identity) => {
-      const partition = { ...key.partition, identity }
+    const readers = [...scope.parts()].flatMap(([, { holders }]) => [...holders])
+    return [...new Set(readers)].filter((each) => {
+      const partition = { ...key.partition, identity: each as Identity }
       return this.get({ ...key, partition }) !== undefined
     })
   }
@@ -127,7 +118,7 @@ export class LogStore implements ObjectStore {
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
     const scope = this.#scopeOf(key)
     if (!scope) return undefined
-    const found = knownObject(scope, key, holderIn(scope.key, key))
+    const found = knownObject(scope, key, holderOf(key))
     if (typeof found !== 'object') return found
     const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
     if (!object) return undefined
@@ -142,7 +133,7 @@ export class LogStore implements ObjectStore {
     const { changedAt, listedAt } = collection
     const all = [...collection.members.values()]
     const members = isRead ? all.toSorted(byName).filter(isRead) : inOrder(all)
-    const { scope } = collection.address
+    const scope = collection.key
     const batches = inBatches(members, sizeOf, (batch) => {
       const objects = this.#parts.bodies.read(scope, batch).filter((each) => each !== undefined)
       if (objects.length < batch.length)
@@ -159,7 +150,7 @@ export class LogStore implements ObjectStore {
   newestVersion(counts: (group: string, resource: string) => boolean): ResourceVersion | undefined {
     const versions: string[] = []
     for (const scope of this.#parts.state.scopes.values()) {
-      if (!counts(scope.key[2], scope.key[4])) continue
+      if (!counts(scope.key.gvr.group, scope.key.gvr.resource)) continue
       for (const [, { version }] of scope.parts()) versions.push(version)
     }
     return newestVersion(versions)
@@ -167,23 +158,21 @@ export class LogStore implements ObjectStore {
 
   collections(partition: Partition, gvr: GVR, namespace: string | undefined): StoredCollection[] {
     const scope = this.#scopeOf({ partition, gvr })
-    const isIn = (of: string): boolean => of === '' || of === namespace
-    return scope ? this.#served(scope, isIn, partition) : []
+    return scope ? served(scope, partition).filter(({ key }) => isIn(key, namespace)) : []
   }
 
   partitions(gvr: GVR, reader?: Identity): readonly StoredPartition[] {
     const { group, version, resource } = gvr
-    const isShared = this.#parts.isShared(gvr)
+    const owner = reader !== undefined && this.#parts.isShared(gvr) ? everyone : reader
     return [...this.#parts.state.scopes.values()]
       .filter(
-        ({ key }) =>
-          key[2] === group &&
-          key[3] === version &&
-          key[4] === resource &&
-          (reader === undefined || key[0] === (isShared ? everyone : reader)),
+        ({ key: { partition, gvr: of } }) =>
+          of.group === group &&
+          of.version === version &&
+          of.resource === resource &&
+          (owner === undefined || partition.identity === owner),
       )
       .map((scope) => {
-        const [identity, representation] = scope.key
         const names = new Map<string, StoredName>()
         const add = ({ namespace, name }: Held, at: number): void => {
           const key = nameKey({ namespace, name })
@@ -192,13 +181,10 @@ export class LogStore implements ObjectStore {
         }
         for (const [, { members, seenAt }] of scope.parts())
           for (const member of members.values()) add(member, seenAt)
-        const partition = {
-          identity: reader ?? (identity as Identity),
-          representation: representation as RepresentationKey,
-        }
+        const partition = { ...scope.key.partition, ...(reader && { identity: reader }) }
         return {
           partition,
-          collections: this.#served(scope, () => true, partition),
+          collections: served(scope, partition),
           names: [...names.values()].toSorted(byName),
         }
       })
@@ -213,7 +199,7 @@ export class LogStore implements ObjectStore {
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const { path, bodies } = this.#parts
     const scope = this.#scopeKey(key)
-    const holder = holderIn(scope, key)
+    const holder = holderOf(key)
     const stored = this.#scopeOf(key)
     if (stored && this.#forgetting === 0 && this.#hasRecorded(stored, object, holder))
       return alreadyStored
@@ -243,11 +229,10 @@ export class LogStore implements ObjectStore {
 
   replace(key: CollectionKey): Replacement {
     const { maxBytes, ...parts } = this.#parts
-    const address = this.#addressOf(key)
-    const holder = holderIn(address.scope, key)
     const reader = key.partition.identity
     const mostStaged = mostStagedOf(reader, maxBytes)
-    return new StagedReplacement({ ...parts, address, reader, holder, mostStaged })
+    const of = { key: this.copyOf(key), reader, holder: holderOf(key), mostStaged }
+    return new StagedReplacement({ ...parts, ...of })
   }
 
   async apply(
@@ -255,33 +240,32 @@ export class LogStore implements ObjectStore {
     events: readonly WatchEvent[],
     { since = '', previous = true }: ApplyOptions = {},
   ): Promise<readonly (ApiObject | undefined)[]> {
-    const address = this.#addressOf(key)
+    const collection = this.copyOf(key)
     const changes = events.filter(isObjectEvent)
     const version = newestVersionIn(events)
     if (changes.length === 0 && this.#saysNothing(key, version)) return events.map(() => undefined)
     const { path, bodies } = this.#parts
-    const { scope } = address
     const compose = (): Composed => ({
       record: {
         kind: 'apply',
-        collection: address,
+        collection,
         since,
         version,
         confirmedAt: now(),
         types: changes.map(({ type }) => type),
         objects: changes.map(({ object }) => markOf(object)),
       },
-      bodies: changes.map(({ object }) => bodies.stored(scope, object)),
+      bodies: changes.map(({ object }) => bodies.stored(collection, object)),
     })
     const applied = (written: Written | undefined): readonly (ApiObject | undefined)[] => {
       const displaced = previous ? (written?.displaced ?? []) : []
-      return this.#previous(scope, events, displaced)
+      return this.#previous(collection, events, displaced)
     }
     return path.push({
       compose,
       bytes: changes.reduce((sum, { object }) => sum + object.bytes.byteLength, 0),
       durable: changes.some(({ type }) => type === 'DELETED'),
-      of: partOf(address),
+      of: partOf(collection),
       applied,
     })
   }
@@ -369,36 +353,14 @@ export class LogStore implements ObjectStore {
   }
 
   #scopeKey(key: Pick<ObjectKey, 'partition' | 'gvr'>): ScopeKey {
-    const { partition, gvr } = this.copyOf(key)
-    return scopeOf(partition, gvr)
-  }
-
-  #addressOf(key: CollectionKey): CollectionAddress {
-    return addressOf(this.copyOf(key))
+    return scopeOf(this.copyOf(key))
   }
 
   /** `undefined`, too, where the caller may not have it, as far as that is known. */
   #collectionOf(key: CollectionKey): Collection | undefined {
     if (this.#isOver) return undefined
-    const address = this.#addressOf(key)
-    const holder = holderIn(address.scope, key)
-    const found = this.#parts.state.collection(address)
-    return found && isGiven(found, holder) ? found : undefined
-  }
-
-  #served(
-    scope: Scope,
-    isIn: (namespace: string) => boolean,
-    partition: Partition,
-  ): StoredCollection[] {
-    const holder = holderIn(scope.key, { partition })
-    return [...scope.collections.values()]
-      .filter((each) => isGiven(each, holder))
-      .filter(({ address }) => isIn(address.namespace))
-      .map(({ address, version }) => ({
-        key: { ...keyOf(address), partition },
-        resourceVersion: version,
-      }))
+    const found = this.#parts.state.collection(this.copyOf(key))
+    return found && isGiven(found, holderOf(key)) ? found : undefined
   }
 
   /** `undefined`: the disk cannot be read, which is reported. */
@@ -413,14 +375,15 @@ export class LogStore implements ObjectStore {
   }
 }
 
-/** Whose grants count for a read of the scope; `undefined`: all of it is the reader's. */
-const holderIn = (
-  [owner]: ScopeKey,
-  { partition: { identity } }: Pick<ObjectKey, 'partition'>,
-): Identity | undefined => (identity === owner ? undefined : identity)
+/** Whose grants count; `undefined`: all of a copy for all callers is the reader's. */
+const holderOf = ({ partition }: Pick<ObjectKey, 'partition'>): Identity | undefined =>
+  partition.identity === everyone ? undefined : partition.identity
 
-const readersOf = ([owner]: ScopeKey, holders: ReadonlySet<string>): readonly Identity[] =>
-  (owner === everyone ? [...holders] : [owner]) as Identity[]
+/** What the partition's identity may have. */
+const served = (scope: Scope, partition: Partition): StoredCollection[] =>
+  [...scope.collections.values()]
+    .filter((each) => isGiven(each, holderOf({ partition })))
+    .map(({ key, version }) => ({ key: { ...key, partition }, resourceVersion: version }))
 
 const sizeOf = ({ body }: Held): number => body.length
 

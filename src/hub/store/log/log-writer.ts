@@ -5,7 +5,7 @@ import type { SegmentRecord } from './record.ts'
 import type { Segment } from './body.ts'
 
 /** The format that this release writes, and the newest one that it reads. */
-export const format = 1
+export const format = 2
 
 export interface LogWriterParts {
   readonly folder: LogFolder

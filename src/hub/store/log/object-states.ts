@@ -2,9 +2,9 @@ import { latest } from '../../../base/clock.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { isSelective } from '../../../api/kube/selectors.ts'
-import { covers, nameKey } from './address.ts'
+import { covers, isIn, nameKey } from './address.ts'
 import { isSame, isSameVersion, newest, type Held } from './held.ts'
-import { isGiven, type Scope } from './scope.ts'
+import { isGiven, type Collection, type Scope } from './scope.ts'
 
 /** One stored version of an object. */
 export interface ObjectState {
@@ -34,49 +34,44 @@ export function knownObject(
   const key = nameKey(named)
   const record = scope.records.get(key)
   const parts = [...(record ? [record] : []), ...scope.collections.values()]
-  const isGivenAny = parts.some((each) => isGiven(each, holder) && covers(each.address, named))
-  const states: ObjectState[] = []
-  const denials: string[] = []
+  const isGivenAny = parts.some((each) => isGiven(each, holder) && covers(each.key, named))
+  const isOutdated = scope.tombstones.has(key)
+  let known: Holding | undefined
+  let deniedAt: string | undefined
   /** The last change of any selection that the object may have been in. */
   let selectedAt = ''
-  const isOutdated = scope.tombstones.has(key)
   for (const part of parts) {
-    const { address, version, gvk, members, seenAt: confirmedAt } = part
-    if (!isGivenAny && !isGiven(part, holder)) continue
-    if (address.namespace !== '' && address.namespace !== named.namespace) continue
-    if (isSelective(address)) selectedAt = newest(selectedAt, part.changedAt)
-    const held = members.get(key)
-    // Members have the kind that their list is named for; a Table stays one.
-    const kind = gvk.kind.replace(/List$/, '')
-    if (held && (!isOutdated || part === record))
-      states.push({ held, gvk: { ...gvk, kind }, confirmedVersion: version, confirmedAt })
-    else if (!held && covers(address, named)) denials.push(version)
+    if (!isIn(part.key, named.namespace) || !(isGivenAny || isGiven(part, holder))) continue
+    if (isSelective(part.key)) selectedAt = newest(selectedAt, part.changedAt)
+    const held = part.members.get(key)
+    if (!held && covers(part.key, named)) deniedAt = newest(deniedAt ?? part.version, part.version)
+    if (!held || (isOutdated && part !== record)) continue
+    if (!known || isBefore({ held, part }, known)) known = { held, part }
   }
-  const known = newestOf(states)
-  const later = denials.filter((at) => !known || isNewer(at, known.confirmedVersion))
-  const isAbsent = later.some((at) => !isNewer(selectedAt, at)) && (known || !isOutdated)
-  return isAbsent ? 'absent' : later.length === 0 ? known : undefined
-}
-
-/** With what all say of the same state. */
-function newestOf(states: readonly ObjectState[]): ObjectState | undefined {
-  let found: ObjectState | undefined
-  for (const each of states) if (!found || isBefore(each, found)) found = each
-  if (!found) return undefined
-  const { version, uid } = found.held
-  const same = states.filter(({ held }) => held.version === version && held.uid === uid)
+  if (deniedAt !== undefined && (!known || isNewer(deniedAt, known.part.version)))
+    return isNewer(selectedAt, deniedAt) || (!known && isOutdated) ? undefined : 'absent'
+  if (!known) return undefined
+  const { held, part } = known
+  const { gvk, version: confirmedVersion, seenAt } = part
+  // A get of the same state may have come later.
+  const isRecorded = record?.held && isSameVersion(record.held, held)
   return {
-    ...found,
-    confirmedAt: latest(...same.map(({ confirmedAt }) => confirmedAt)),
-    confirmedVersion: same
-      .map(({ confirmedVersion }) => confirmedVersion)
-      .reduce((most, each) => (isNewer(each, most) ? each : most), found.confirmedVersion),
+    held,
+    // Members have the kind that their list is named for; a Table stays one.
+    gvk: { ...gvk, kind: gvk.kind.replace(/List$/, '') },
+    confirmedVersion,
+    confirmedAt: isRecorded ? latest(seenAt, record.seenAt) : seenAt,
   }
 }
 
-function isBefore(candidate: ObjectState, other: ObjectState): boolean {
-  const [a, b] = [candidate.held, other.held]
-  if (isSame(a, b)) return isNewer(candidate.confirmedVersion, other.confirmedVersion)
+interface Holding {
+  readonly held: Held
+  readonly part: Collection
+}
+
+/** Whether the one is the state to show. */
+function isBefore({ held: a, part }: Holding, { held: b, part: other }: Holding): boolean {
+  if (isSame(a, b)) return isNewer(part.version, other.version)
   if (!isSameVersion(a, b) && isNewer(a.version, b.version)) return true
   return (isSameVersion(a, b) || !isNewer(b.version, a.version)) && a.body.serial > b.body.serial
 }

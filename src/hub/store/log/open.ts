@@ -24,10 +24,10 @@ export const bytesOnDisk = (directory: string): number => {
 }
 
 /**
- * Opens the store, also after a crash. Sets files that are no log aside, which is reported, and
- * begins a new one. On a disk that refuses writes the store opens, too, refuses writes, and takes
- * them as soon as the disk allows it. Rejects with a `StoreFailure` where the log cannot be read,
- * and where another store, of this process or another, uses the directory.
+ * Opens the store, also after a crash. Where no file can be used, which is reported, it begins
+ * empty. On a disk that refuses writes the store opens, too, refuses writes, and takes them as soon
+ * as the disk allows it. Rejects with a `StoreFailure` where the log cannot be read, and where
+ * another store, of this process or another, uses the directory.
  */
 export async function openStore(options: StoreOptions): Promise<LogStore> {
   const { directory } = options
@@ -98,7 +98,7 @@ export async function openStopped(
     const hold = (): Promise<never> =>
       Promise.reject(new StoreFailure('the store is open for reading only'))
     const nothing = (): void => undefined
-    const opening = { hold, refusal: undefined, release: nothing, isReadOnly: true }
+    const opening = { hold, refusal: undefined, release: nothing }
     const options = { directory, sealingKey, isShared, report: nothing }
     const store = new LogStore(partsOf(options, opening))
     return { store, checkStopped, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }

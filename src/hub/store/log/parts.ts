@@ -4,7 +4,7 @@ import { Bodies, Seal } from './bodies.ts'
 import { reportMaintenance, type ReportFault } from './faults.ts'
 import { LogFolder } from './folder.ts'
 import { LogWriter } from './log-writer.ts'
-import { recover, Unusable, type Recovered } from './recovery.ts'
+import { recover } from './recovery.ts'
 import type { StagedReplacement } from './replacement.ts'
 import { State } from './state.ts'
 import { Upkeep, type OnEvicted } from './upkeep.ts'
@@ -45,17 +45,16 @@ export interface Opening {
   /** Why the directory could not be locked yet. */
   readonly refusal: unknown
   readonly release: () => void
-  readonly isReadOnly?: boolean
 }
 
 /** A store on the log in the directory. Throws what `recover` throws. */
 export function partsOf(options: StoreOptions, opening: Opening) {
-  const { hold, refusal, release, isReadOnly = false } = opening
+  const { hold, refusal, release } = opening
   const { directory, sealingKey, report, maxBytes = Infinity } = options
   const folder = new LogFolder(directory)
   const lists = new Set<StagedReplacement>()
   const state = new State()
-  const recovered = isReadOnly ? recover(folder, state) : recoveredOrAside(folder, state, report)
+  const recovered = recover(folder, state)
   const log: LogWriter = new LogWriter(
     {
       folder,
@@ -98,8 +97,13 @@ export function partsOf(options: StoreOptions, opening: Opening) {
   if (recovered.damaged > 0) {
     const why = `${recovered.damaged} records are damaged: what they may have changed is unknown until an API server sends it again`
     report('damaged', new StoreFailure(why))
-    void upkeep.pass()
   }
+  if (recovered.isUnusable)
+    report(
+      'unusable',
+      new StoreFailure(`no file of ${directory} can be used: the cache begins empty`),
+    )
+  if (recovered.damaged > 0 || recovered.isUnusable) void upkeep.pass()
   if (refusal !== undefined) path.failed(refusal)
   return {
     state,
@@ -119,18 +123,6 @@ export function partsOf(options: StoreOptions, opening: Opening) {
 }
 
 export type StoreParts = ReturnType<typeof partsOf>
-
-/** Reads the log, or sets it aside where it cannot be one. */
-function recoveredOrAside(folder: LogFolder, state: State, report: ReportFault): Recovered {
-  try {
-    return recover(folder, state)
-  } catch (cause) {
-    if (!(cause instanceof Unusable)) throw cause
-    const said = `${folder.path} cannot be used and its files are now in ${folder.setAside()}: the cache begins empty`
-    report('set-aside', new StoreFailure(said, { cause }))
-    return recover(folder, state)
-  }
-}
 
 const nothing = (): undefined => undefined
 

@@ -1,14 +1,12 @@
 import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
-import type { Withdrawal } from '../store.ts'
-import type { CollectionAddress, Part, ScopeKey } from './address.ts'
+import type { CollectionKey, Withdrawal } from '../store.ts'
+import type { KeyInScope, Part, ScopeKey } from './address.ts'
 import type { BodyMark, PlacedMark } from './body.ts'
 
 /** One version of an object, without its bytes. */
 export type ObjectMark = readonly [namespace: string, name: string, uid: string, version: string]
 export type NamePair = readonly [namespace: string, name: string]
-/** An object, and the position of its body among those of the record. */
-export type HeldMark = readonly [...ObjectMark, body: number]
 
 /** The first of a segment. */
 export interface SegmentRecord {
@@ -23,7 +21,7 @@ export interface SegmentRecord {
 /** Events of a watch, in order; `version` is the newest of them and of bookmarks. */
 export interface ApplyRecord {
   readonly kind: 'apply'
-  readonly collection: CollectionAddress
+  readonly collection: CollectionKey
   readonly since: string
   readonly version: string
   readonly confirmedAt: number
@@ -37,7 +35,7 @@ export interface ApplyRecord {
  */
 export interface ListRecord {
   readonly kind: 'list'
-  readonly collection: CollectionAddress
+  readonly collection: CollectionKey
   readonly gvk: GVK
   readonly version: string
   readonly extra: string
@@ -83,7 +81,7 @@ export interface BodiesRecord {
 }
 
 export interface CollectionSnapshot {
-  readonly of: Omit<CollectionAddress, 'scope'>
+  readonly of: KeyInScope
   readonly gvk: GVK
   readonly version: string
   readonly changedAt: string
@@ -91,10 +89,13 @@ export interface CollectionSnapshot {
   readonly extra: string
   readonly confirmedAt: number
   readonly holders: readonly string[]
-  readonly members: readonly HeldMark[]
+  readonly objects: readonly ObjectMark[]
 }
 
-/** The whole of a scope, for a start that does not read what came before. */
+/**
+ * The whole of a scope, for a start that does not read what came before. The bodies are those of
+ * the objects, in order.
+ */
 export interface ScopeRecord {
   readonly kind: 'scope'
   readonly scope: ScopeKey
@@ -118,5 +119,5 @@ export type LogRecord = { readonly bodies?: readonly (BodyMark | PlacedMark)[] }
 /** The scope that a record changes; `undefined`: others, or several. */
 export function scopeOfRecord(record: LogRecord | SegmentRecord): ScopeKey | undefined {
   if ('scope' in record) return record.scope
-  return 'collection' in record ? record.collection.scope : undefined
+  return 'collection' in record ? record.collection : undefined
 }

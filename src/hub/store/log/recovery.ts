@@ -8,16 +8,13 @@ import type { State } from './state.ts'
 export interface Recovered extends Pick<SegmentRecord, 'from'> {
   /** Damaged records. */
   readonly damaged: number
+  /** There are files, and none can be read. */
+  readonly isUnusable: boolean
 }
 
 /** The log was written by a later release. */
 export class LaterFormat extends Error {
   readonly code = 'LATER_FORMAT'
-}
-
-/** None of the files can be read. */
-export class Unusable extends Error {
-  readonly code = 'UNUSABLE'
 }
 
 interface Head {
@@ -31,7 +28,7 @@ const headBytes = 1 << 10
 
 /**
  * Reads the log into `state`. Bodies are not read, but for what a power cut may have taken. Throws
- * `LaterFormat` and `Unusable`, and the system's errors where the disk cannot be read.
+ * `LaterFormat`, and the system's errors where the disk cannot be read.
  */
 export function recover(folder: LogFolder, state: State): Recovered {
   const ids = segmentsIn(folder.path)
@@ -42,12 +39,8 @@ export function recover(folder: LogFolder, state: State): Recovered {
   const last = ids
     .toReversed()
     .reduce<Head | undefined>((found, id) => found ?? headOf(folder, id), undefined)
-  if (!last) {
-    if (ids.some((id) => folder.segment(id).end > headBytes))
-      throw new Unusable('none of its files begins as one of a log')
-    folder.segments.clear()
-    return { from: Infinity, damaged: 0 }
-  }
+  const isLonger = (id: number): boolean => folder.segment(id).end > headBytes
+  if (!last) return { from: Infinity, damaged: 0, isUnusable: ids.some(isLonger) }
   const { from } = last.record
   let damaged = 0
   for (let id = from; id <= last.segment.id; id += 1) {
@@ -66,11 +59,11 @@ export function recover(folder: LogFolder, state: State): Recovered {
   for (const id of ids) {
     if (id <= last.segment.id) continue
     // One that was only begun has no records.
-    if (folder.segment(id).end > headBytes) damaged += 1
+    if (isLonger(id)) damaged += 1
     folder.segments.delete(id)
   }
   if (damaged > 0 && ids.at(-1) !== last.segment.id) state.drop(() => true)
-  return { from, damaged }
+  return { from, damaged, isUnusable: false }
 }
 
 /** `undefined`: there is none, or it cannot be read. */
@@ -85,7 +78,7 @@ function headOf(folder: LogFolder, id: number): Head | undefined {
     throw new LaterFormat(
       `its log has the format ${record.format}, and this release reads formats up to ${format}`,
     )
-  return { segment, record, end: frame.end }
+  return record.format < format ? undefined : { segment, record, end: frame.end }
 }
 
 interface Replay {

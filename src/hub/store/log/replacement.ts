@@ -2,8 +2,13 @@ import type { ListBatch } from '../../../api/codec/list.ts'
 import { now } from '../../../base/clock.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
-import { StoreFailure, type CollectionHead, type Replacement } from '../store.ts'
-import { nameKey, partOf, type CollectionAddress } from './address.ts'
+import {
+  StoreFailure,
+  type CollectionHead,
+  type CollectionKey,
+  type Replacement,
+} from '../store.ts'
+import { nameKey, partOf, scopeOf } from './address.ts'
 import type { Bodies } from './bodies.ts'
 import type { Body } from './body.ts'
 import { markOf, isRecent } from './held.ts'
@@ -18,7 +23,7 @@ export const highWater = 4 << 20
 const stageBytes = 256 << 10
 
 export interface ReplacementParts {
-  readonly address: CollectionAddress
+  readonly key: CollectionKey
   /** Whose request it answers. */
   readonly reader: string
   /** Who may read a copy for all callers by it. */
@@ -74,14 +79,14 @@ export class StagedReplacement implements Replacement {
 
   async add({ objects }: ListBatch): Promise<void> {
     this.#check()
-    const { address, bodies } = this.#parts
+    const { key: of, bodies } = this.#parts
     const members = this.#collection?.members
     let staged: (readonly [ApiObject, Listed])[] = []
     let bytes = 0
     for (const object of objects) {
       const key = nameKey(object)
       const member = members?.get(key)
-      const isHeld = member && bodies.isHeld(address.scope, object, member)
+      const isHeld = member && bodies.isHeld(of, object, member)
       const listed: Listed = { mark: markOf(object), body: isHeld ? member.body : undefined }
       this.#listed.set(key, listed)
       if (isHeld) continue
@@ -97,14 +102,14 @@ export class StagedReplacement implements Replacement {
 
   async commit(head: CollectionHead): Promise<void> {
     this.#check()
-    const { address, path } = this.#parts
+    const { key, path } = this.#parts
     this.#over = true
     try {
       const isWritten = await path.push({
         compose: () => this.#compose(head),
         alone: true,
         durable: true,
-        of: partOf(address),
+        of: partOf(key),
         applied: (written) => written !== undefined,
       })
       // What it confirms may not be on the disk yet.
@@ -120,7 +125,7 @@ export class StagedReplacement implements Replacement {
   }
 
   get #collection(): Collection | undefined {
-    return this.#parts.state.collection(this.#parts.address)
+    return this.#parts.state.collection(this.#parts.key)
   }
 
   #check(): void {
@@ -131,7 +136,7 @@ export class StagedReplacement implements Replacement {
   /** Resolves when more may come. */
   async #stage(staged: readonly (readonly [ApiObject, Listed])[], bytes: number): Promise<void> {
     this.#check()
-    const { address, reader, bodies, path, lists, mostStaged } = this.#parts
+    const { key, reader, bodies, path, lists, mostStaged } = this.#parts
     const weight = bytes + staged.length * entryBytes
     const own = [...lists].filter((each) => each.#parts.reader === reader)
     if (own.reduce((sum, each) => sum + each.#stagedBytes, weight) > mostStaged)
@@ -142,11 +147,11 @@ export class StagedReplacement implements Replacement {
     this.#waitingBytes += bytes
     const written = path.push({
       compose: () => ({
-        record: { kind: 'bodies', scope: address.scope },
-        bodies: staged.map(([object]) => bodies.stored(address.scope, object)),
+        record: { kind: 'bodies', scope: scopeOf(key) },
+        bodies: staged.map(([object]) => bodies.stored(key, object)),
       }),
       bytes,
-      of: partOf(address),
+      of: partOf(key),
       applied: (found) => {
         this.#waitingBytes -= bytes
         staged.forEach(([, listed], at) => (listed.body = found?.bodies[at]))
@@ -164,7 +169,7 @@ export class StagedReplacement implements Replacement {
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.#failure) throw this.#failure
-    const { address, holder, state } = this.#parts
+    const { key, holder, state } = this.#parts
     const before = this.#collection
     // It may have missed a state that is later than the list.
     if (this.#before && !before)
@@ -176,7 +181,7 @@ export class StagedReplacement implements Replacement {
     if (isHeld && isSameHead(before, head)) {
       before.seenAt = confirmedAt
       // A list brings back what a get of any age did not find.
-      const hasForgotten = (state.scope(address.scope)?.tombstones.size ?? 0) > 0
+      const hasForgotten = (state.scope(key)?.tombstones.size ?? 0) > 0
       if (isRecent(before.confirmedAt) && !hasForgotten) return this.#given(before)
     }
     const { gvk, extra, resourceVersion: version } = head
@@ -187,7 +192,7 @@ export class StagedReplacement implements Replacement {
     return {
       record: {
         kind: 'list',
-        collection: address,
+        collection: key,
         gvk,
         version,
         extra,
@@ -206,7 +211,7 @@ export class StagedReplacement implements Replacement {
 
   /** The record where nothing changes but who may read it. */
   #given({ holders, gvk, version, extra, seenAt: confirmedAt }: Collection): Composed | undefined {
-    const { address: collection, holder } = this.#parts
+    const { key: collection, holder } = this.#parts
     if (holder === undefined || holders.has(holder)) return undefined
     return { record: { kind: 'list', collection, gvk, version, extra, confirmedAt, holder } }
   }

@@ -1,9 +1,8 @@
 import type { GVK } from '../../../api/kube/gvk.ts'
-import { everyone } from '../../../api/request/identity.ts'
-import { isNewer } from '../../../api/kube/resource-version.ts'
-import { covers, nameKey, textInScope, type CollectionAddress, type ScopeKey } from './address.ts'
-import { heldOf, type Held } from './held.ts'
-import type { CollectionSnapshot, HeldMark, ScopeRecord } from './record.ts'
+import type { CollectionKey } from '../store.ts'
+import { covers, nameKey, textInScope, type ScopeKey } from './address.ts'
+import { heldOf, isChange, type Held } from './held.ts'
+import type { CollectionSnapshot, ScopeRecord } from './record.ts'
 import type { Body } from './body.ts'
 
 /** Bytes in memory and log of an object, and of a collection, beside bodies; roughly. */
@@ -15,7 +14,7 @@ const collectionBytes = 4_000
  * its version is the object's, and its kind too.
  */
 export class Collection {
-  readonly address: CollectionAddress
+  readonly key: CollectionKey
   gvk: GVK = { group: '', version: '', kind: '' }
   /** The newest of the versions of the list and of later events and bookmarks. */
   version = ''
@@ -26,14 +25,14 @@ export class Collection {
   /** When an API server last confirmed it, as recorded, and as this process knows. */
   confirmedAt = 0
   seenAt = 0
-  /** Of a copy for all callers, those to whom an API server has given all of the collection. */
+  /** Those to whom an API server has given all of the collection. */
   readonly holders = new Set<string>()
   readonly members = new Map<string, Held>()
   /** Of the members. */
   bytes = 0
 
-  constructor(address: CollectionAddress) {
-    this.address = address
+  constructor(key: CollectionKey) {
+    this.key = key
   }
 
   /** Of a record. */
@@ -62,6 +61,27 @@ export class Collection {
       this.bytes + this.members.size * entryBytes + (this.changedAt === '' ? 0 : collectionBytes)
     )
   }
+
+  get snapshot(): CollectionSnapshot {
+    const { gvk, version, changedAt, listedAt, extra, seenAt: confirmedAt } = this
+    const { namespace, labelSelector, fieldSelector } = this.key
+    return {
+      of: { ...(namespace !== undefined && { namespace }), labelSelector, fieldSelector },
+      gvk,
+      version,
+      changedAt,
+      listedAt,
+      extra,
+      confirmedAt,
+      holders: [...this.holders],
+      objects: [...this.members.values()].map((held) => [
+        held.namespace,
+        held.name,
+        held.uid,
+        held.version,
+      ]),
+    }
+  }
 }
 
 /** Whether the holder may have it; `undefined`: may have all. */
@@ -85,7 +105,7 @@ export class Scope {
     this.key = key
   }
 
-  /** Records and collections, in the order in which they can be removed: see `removeMember`. */
+  /** Records and collections. */
   *parts(): Iterable<readonly [text: string, part: Collection]> {
     yield* this.records
     yield* this.collections
@@ -97,9 +117,9 @@ export class Scope {
   }
 
   /** The collection, which is empty if it is new. */
-  begun(address: CollectionAddress): Collection {
-    const text = textInScope(address)
-    const collection = this.collections.get(text) ?? new Collection(address)
+  begun(key: CollectionKey): Collection {
+    const text = textInScope(key)
+    const collection = this.collections.get(text) ?? new Collection(key)
     this.collections.set(text, collection)
     return collection
   }
@@ -107,32 +127,29 @@ export class Scope {
   /** The object's record takes its state. */
   record(held: Held, gvk: GVK, at: number): void {
     const { namespace, name, version } = held
-    const fieldSelector = `metadata.name=${name}`
-    const address = { scope: this.key, namespace, labelSelector: '', fieldSelector }
-    const record = this.records.get(nameKey(held)) ?? new Collection(address)
-    this.records.set(nameKey(held), record)
+    const selectors = { labelSelector: '', fieldSelector: `metadata.name=${name}` }
+    const key = nameKey(held)
+    const record = this.records.get(key) ?? new Collection({ ...this.key, namespace, ...selectors })
+    this.records.set(key, record)
     record.set(held)
     record.confirm(at)
     Object.assign(record, { gvk, version })
   }
 
-  /** Removes a collection by its text, or an object's record by its `nameKey`. */
-  remove(text: string): void {
-    const collection = this.collections.get(text)
-    if (!collection) return void this.records.delete(text)
-    this.collections.delete(text)
-    for (const key of collection.members.keys()) {
-      this.removeMember(collection, key)
-      this.outdate(key, () => false)
-    }
+  /**
+   * A collection holds a new state: so does the object's record, if there is one, of the kind that
+   * it has. Thus who is shown that state sees no older one when the collection goes.
+   */
+  follow(held: Held, at: number): void {
+    const record = this.records.get(nameKey(held))
+    if (record?.held && isChange(held, record.held)) this.record(held, record.gvk, at)
   }
 
-  /** The object's record takes its newer state: who has been shown that sees no older one. */
-  removeMember(from: Collection, key: string): void {
-    const [held, record] = [from.members.get(key), this.records.get(key)]
-    const isLater = held && record && isNewer(held.version, record.version)
-    if (isLater && !this.tombstones.has(key)) this.record(held, record.gvk, from.seenAt)
-    from.remove(key)
+  /** Removes a collection by its text, or an object's record by its `nameKey`. */
+  remove(text: string): void {
+    this.records.delete(text)
+    this.collections.delete(text)
+    for (const key of this.tombstones) this.outdate(key, () => false)
   }
 
   /**
@@ -146,14 +163,13 @@ export class Scope {
   }
 
   /**
-   * Removes what no caller may have any more of a copy for all callers. An object's record may be
-   * had by a collection that would have the object, too.
+   * Removes what no caller may have any more. An object's record may be had by a collection that
+   * would have the object, too.
    */
   removeUngiven(): void {
-    if (this.key[0] !== everyone) return
     for (const [text, { holders }] of this.collections) if (holders.size === 0) this.remove(text)
     for (const [key, { holders, held }] of this.records) {
-      const isCovered = this.collections.values().some((of) => held && covers(of.address, held))
+      const isCovered = this.collections.values().some((of) => held && covers(of.key, held))
       if (holders.size === 0 && !isCovered) this.records.delete(key)
     }
   }
@@ -170,56 +186,47 @@ export class Scope {
   }
 }
 
-/** The scope as it is now. */
+/** The scope as it is now, and the bodies in it. */
 export function snapshotOf(scope: Scope): {
   readonly record: ScopeRecord
   readonly placed: readonly Body[]
 } {
-  // Several may refer to one body.
-  const numbers = new Map<Body, number>()
-  const mark = ({ namespace, name, uid, version, body }: Held): HeldMark => {
-    const number = numbers.get(body) ?? numbers.size
-    numbers.set(body, number)
-    return [namespace, name, uid, version, number]
+  const { key, tombstones, records, collections } = scope
+  const snapshots = (of: Iterable<Collection>): CollectionSnapshot[] =>
+    [...of].map(({ snapshot }) => snapshot)
+  return {
+    record: {
+      kind: 'scope',
+      scope: key,
+      tombstones: [...tombstones],
+      records: snapshots(records.values()),
+      collections: snapshots(collections.values()),
+    },
+    placed: [...scope.parts()].flatMap(([, { members }]) =>
+      [...members.values()].map(({ body }) => body),
+    ),
   }
-  const snapshot = (of: Collection): CollectionSnapshot => {
-    const { gvk, version, changedAt, listedAt, extra } = of
-    const { namespace, labelSelector, fieldSelector } = of.address
-    const named = { namespace, labelSelector, fieldSelector }
-    const head = { gvk, version, changedAt, listedAt, extra, confirmedAt: of.seenAt }
-    return {
-      ...head,
-      of: named,
-      holders: [...of.holders],
-      members: [...of.members.values()].map(mark),
-    }
-  }
-  const record: ScopeRecord = {
-    kind: 'scope',
-    scope: scope.key,
-    tombstones: [...scope.tombstones],
-    records: [...scope.records.values()].map(snapshot),
-    collections: [...scope.collections.values()].map(snapshot),
-  }
-  return { record, placed: [...numbers.keys()] }
 }
 
 export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
   const scope = new Scope(of.scope)
-  const restored = ({ of: named, members, holders, ...head }: CollectionSnapshot): Collection => {
-    const collection = Object.assign(new Collection({ scope: of.scope, ...named }), head)
-    for (const holder of holders) collection.holders.add(holder)
-    collection.seenAt = head.confirmedAt
-    for (const [namespace, name, uid, version, number] of members) {
-      const body = bodies[number]
+  // Several may refer to one body.
+  const bySerial = new Map(bodies.map((body) => [body.serial, body]))
+  let at = 0
+  const restored = ({ of: key, objects, holders, ...head }: CollectionSnapshot): Collection => {
+    const part = Object.assign(new Collection({ ...of.scope, ...key }), head)
+    part.seenAt = head.confirmedAt
+    for (const holder of holders) part.holders.add(holder)
+    for (const mark of objects) {
+      const body = bySerial.get(bodies[at++]?.serial ?? 0)
       if (!body) throw new RangeError('a snapshot refers to a body that it does not have')
-      collection.set(heldOf([namespace, name, uid, version], body))
+      part.set(heldOf(mark, body))
     }
-    return collection
+    return part
   }
   for (const key of of.tombstones) scope.tombstones.add(key)
-  for (const each of of.collections) scope.collections.set(textInScope(each.of), restored(each))
   for (const each of of.records.map(restored))
     if (each.held) scope.records.set(nameKey(each.held), each)
+  for (const each of of.collections) scope.collections.set(textInScope(each.of), restored(each))
   return scope
 }

@@ -2,10 +2,11 @@ import { latest } from '../../../base/clock.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { isSelective } from '../../../api/kube/selectors.ts'
 import {
+  isIn,
   nameKey,
   textInScope,
   textOfScope,
-  type CollectionAddress,
+  scopeOf,
   type Part,
   type ScopeKey,
 } from './address.ts'
@@ -13,9 +14,8 @@ import type { Body } from './body.ts'
 import { heldOf, isChange, isAtLeast, isPast, mayFollow, newest, type Held } from './held.ts'
 import type * as records from './record.ts'
 import { Scope, restoreScope, type Collection } from './scope.ts'
-import { everyone } from '../../../api/request/identity.ts'
 import { namedBySelector } from '../../../api/request/request-info.ts'
-import type { Withdrawal } from '../store.ts'
+import type { CollectionKey, Withdrawal } from '../store.ts'
 
 /**
  * All that is stored, but for bodies. `apply` is the only function that changes it, when a record
@@ -30,8 +30,8 @@ export class State {
     return this.scopes.get(textOfScope(key))
   }
 
-  collection(address: CollectionAddress): Collection | undefined {
-    return this.scope(address.scope)?.collections.get(textInScope(address))
+  collection(key: CollectionKey): Collection | undefined {
+    return this.scope(key)?.collections.get(textInScope(key))
   }
 
   *collections(): Iterable<Collection> {
@@ -110,7 +110,7 @@ export class State {
   }
 
   #events(of: records.ApplyRecord, bodies: readonly Body[]): readonly (Held | undefined)[] {
-    const scope = this.scope(of.collection.scope)
+    const scope = this.scope(of.collection)
     const found = scope?.collections.get(textInScope(of.collection))
     const isFollowed = found !== undefined && !isNewer(of.since, found.version)
     const collection = isFollowed ? found : undefined
@@ -140,31 +140,32 @@ export class State {
   }
 
   #list(of: records.ListRecord, bodies: readonly Body[]): void {
-    const { collection: address, version } = of
+    const { collection: key, version } = of
     // It was lost to a damaged record.
-    if (!of.objects && !this.collection(address)) return
-    const scope = this.#begun(address.scope)
-    const collection = scope.begun(address)
+    if (!of.objects && !this.collection(key)) return
+    const scope = this.#begun(scopeOf(key))
+    const collection = scope.begun(key)
     const listed = new Set<string>()
     let isSame = collection.changedAt !== ''
     for (const [at, mark] of of.objects?.entries() ?? []) {
       const body = bodies[at]
       if (!body) continue
       const held = heldOf(mark, body)
-      const key = nameKey(held)
-      listed.add(key)
-      if (collection.members.get(key)?.body.serial === body.serial) continue
+      const name = nameKey(held)
+      listed.add(name)
+      if (collection.members.get(name)?.body.serial === body.serial) continue
       collection.set(held)
+      scope.follow(held, of.confirmedAt)
       isSame = false
     }
-    for (const [key, member] of collection.members) {
-      if (!of.objects || listed.has(key)) continue
+    for (const [name, member] of collection.members) {
+      if (!of.objects || listed.has(name)) continue
       isSame = false
-      scope.removeMember(collection, key)
-      left(scope, key, version, collection, (held) => isAtLeast(member.version, held.version))
+      collection.remove(name)
+      left(scope, name, version, collection, (held) => isAtLeast(member.version, held.version))
     }
-    for (const key of scope.tombstones)
-      if (collection.members.has(key)) scope.tombstones.delete(key)
+    for (const name of scope.tombstones)
+      if (collection.members.has(name)) scope.tombstones.delete(name)
     if (!isSame) collection.changedAt = version
     const { gvk, extra, confirmedAt } = of
     Object.assign(collection, { gvk, version, listedAt: version, extra })
@@ -181,6 +182,9 @@ export class State {
     if (!before || isChange(held, before)) scope.record(held, of.gvk, of.confirmedAt)
     else if (mayFollow(held.version, before.version)) scope.part(key)?.confirm(of.confirmedAt)
     if (of.holder !== undefined) scope.part(key)?.holders.add(of.holder)
+    if (scope.tombstones.has(key)) return
+    for (const member of scope.membersOf(key))
+      if (isNewer(member.version, held.version)) scope.follow(member, of.confirmedAt)
   }
 
   /** Members stay: the list is still what an API server sent at its version. */
@@ -202,17 +206,17 @@ export class State {
 /** `into`: the collection that takes the event in. */
 function deleted(
   scope: Scope,
-  address: CollectionAddress,
+  of: CollectionKey,
   { version, ...named }: Held,
   into: Collection | undefined,
 ): void {
   const key = nameKey(named)
   const member = into?.members.get(key)
-  if (into && member && mayFollow(version, member.version)) scope.removeMember(into, key)
-  const collection = scope.collections.get(textInScope(address))
+  if (member && mayFollow(version, member.version)) into?.remove(key)
+  const collection = scope.collections.get(textInScope(of))
   // A record of this version is of the state that the selector no longer matches.
-  const isOfNow = isSelective(address) && scope.records.get(key)?.version === version
-  left(scope, key, isOfNow ? undefined : version, collection ?? { address }, (held) =>
+  const isOfNow = isSelective(of) && scope.records.get(key)?.version === version
+  left(scope, key, isOfNow ? undefined : version, collection ?? { key: of }, (held) =>
     isNewer(version, held.version),
   )
 }
@@ -225,12 +229,10 @@ function changed(
   at: number,
 ): void {
   const key = nameKey(held)
-  const record = scope.records.get(key)
   const joins = into !== undefined && (!member || isChange(held, member))
   if (joins || member?.version === held.version) scope.tombstones.delete(key)
   if (joins) into.set(held)
-  // The kind stays.
-  if (record?.held && isChange(held, record.held)) scope.record(held, record.gvk, at)
+  scope.follow(held, at)
 }
 
 /**
@@ -241,52 +243,40 @@ function left(
   scope: Scope,
   key: string,
   upTo: string | undefined,
-  from: Pick<Collection, 'address'> & Partial<Collection>,
+  from: Pick<Collection, 'key'> & Partial<Collection>,
   isOutdated: (held: Held) => boolean,
 ): void {
   const record = scope.records.get(key)
-  const isSelection = isSelective(from.address)
+  const isSelection = isSelective(from.key)
   if (record && upTo !== undefined && mayFollow(upTo, record.version)) {
-    for (const each of (isSelection && from.holders) || []) record.holders.delete(each)
-    if (!isSelection || record.holders.size === 0) scope.records.delete(key)
+    for (const each of from.holders ?? []) record.holders.delete(each)
+    if (!isSelection || !from.holders || record.holders.size === 0) scope.records.delete(key)
   }
   scope.outdate(key, (held) => isSelection && isOutdated(held))
 }
 
-/**
- * Removes what is refused of a copy of the holders' own, and their grants to what is kept for all.
- * Returns whether there was anything.
- */
+/** Removes the holders' grants to what is refused. Returns whether there were any. */
 function withdrawn(
   scope: Scope,
   { holders, what }: Pick<records.WithdrawRecord, 'holders' | 'what'>,
 ): boolean {
-  const [owner, , group, , resource] = scope.key
+  const { group, resource } = scope.key.gvr
   if (group !== what.gvr.group || resource !== what.gvr.resource) return false
-  const isOf = (identity: string): boolean => identity.startsWith(holders)
-  const isRefused =
+  const isRefused = ({ key, held }: Collection): boolean =>
     what.of === 'collections'
-      ? (part: Collection) => isPartOf(what, part.address)
-      : ({ held }: Collection) =>
-          held?.namespace === what.namespace && (what.name ?? held.name) === held.name
-  const parts = [...(what.of === 'collections' ? scope.collections : scope.records)].filter(
-    ([, part]) => isRefused(part),
-  )
-  if (isOf(owner)) {
-    for (const [text] of parts) scope.remove(text)
-    return parts.length > 0
-  }
-  if (owner !== everyone) return false
+      ? isPartOf(what, key)
+      : held?.namespace === what.namespace && (what.name ?? held.name) === held.name
   let had = false
-  for (const [, { holders: given }] of parts)
-    for (const each of [...given].filter(isOf)) had = given.delete(each) || had
+  for (const part of (what.of === 'collections' ? scope.collections : scope.records).values())
+    for (const each of isRefused(part) ? [...part.holders] : [])
+      if (each.startsWith(holders)) had = part.holders.delete(each)
   return had
 }
 
 /** Whether a list that is refused is a part of the collection, or all of it. */
-function isPartOf({ namespace, name }: Withdrawal, of: CollectionAddress): boolean {
+function isPartOf({ namespace, name }: Withdrawal, of: CollectionKey): boolean {
   const fields = new URLSearchParams({ fieldSelector: of.fieldSelector })
   const ofName = namedBySelector({ query: fields })
   const isOfNames = ofName === undefined || ofName === name
-  return isOfNames && (of.namespace === '' || of.namespace === namespace)
+  return isOfNames && isIn(of, namespace)
 }

@@ -8,7 +8,7 @@ import type { DynamicServingCredentials } from '../../../http/server/dynamic-ser
 import { checkResults, isReady, type ReadinessCheck } from '../../../http/server/ops.ts'
 import type { BootVerdict } from '../../boot/verdict.ts'
 import type { Cacher } from '../../cache/cacher/cacher.ts'
-import { addressOf, textOf } from '../../store/log/address.ts'
+import { textOf } from '../../store/log/address.ts'
 import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
 import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { isForPerson } from '../../answers/replies.ts'
@@ -60,7 +60,7 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
   const startedAt = time(now())
   return async () => {
     const { pods, ...hostNetwork } = await parts.hostNetwork.recent.get()
-    const cacherOf = new Map(cachers().map((cacher) => [textOf(addressOf(cacher.key)), cacher]))
+    const cacherOf = new Map(cachers().map((cacher) => [textOf(cacher.key), cacher]))
     return {
       at: time(now()),
       node: config.nodeName,
@@ -78,7 +78,7 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
       lastHour: answers.hour.minutes(now()),
       saturation: answers.hour.saturation(now()),
       collections: collectionStatuses(store.overview(mostItems), ({ key }) =>
-        cacherOf.get(textOf(addressOf(key))),
+        cacherOf.get(textOf(key)),
       ),
       cache: { bytes: bytesOnDisk(config.cachePath), limit: config.cacheMaxBytes },
       memory: { bytes: process.memoryUsage.rss(), limit: memoryLimit(config) },

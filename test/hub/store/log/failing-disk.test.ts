@@ -272,7 +272,7 @@ void t.test(
     t.equal(store.list(collection()), undefined, 'it missed a list')
     await replace(store, collection(), head(8), [object('a', 8)])
     t.strictSame(listed(store, collection()), ['a at 8'])
-    t.notOk(faults.includes('set-aside'))
+    t.notOk(faults.includes('unusable'))
   },
 )
 
