@@ -22,7 +22,7 @@ import { Adoption, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
 import { changeImage, imageIn } from '../node/adopt/hub-image.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
-import { NodeFiles, ownRights } from '../node/join/node-files.ts'
+import { NodeFiles } from '../node/join/node-files.ts'
 import { lockNodeOnceFree, NodeInChange } from '../node/join/node-lock.ts'
 import { JoinArchive, sha256 } from '../node/join/record.ts'
 import { podLogCommand, type HubPorts } from '../node/join/static-pod.ts'
@@ -193,12 +193,11 @@ async function installed(run: Run): Promise<ExitCode> {
  */
 async function adopted(run: Run): Promise<ExitCode> {
   const { values, files, terminal, signal } = run
-  const unsaid = new UnsaidFailure(files, values['root-dir'])
   const act = async ({ object }: FoundNode): Promise<Outcome> => {
     const record = new Adoption(files, values['root-dir']).read()
     if (values.uninstall) refuseOtherHub(values, files, record)
     else if (record?.phase === 'adopted') return kept(run, record)
-    else refuseAgain(values, object, unsaid, record)
+    else refuseAgain(values, object, record)
     const flags = {
       ...readFlags(adoptFlags, []).values,
       ...values,
@@ -218,25 +217,21 @@ async function adopted(run: Run): Promise<ExitCode> {
     if (code !== 0) {
       const isAsBefore = new Adoption(files, values['root-dir']).read() === undefined
       if (signal.aborted && isAsBefore) throw new Interrupted(err.trim())
-      if (!values.uninstall) unsaid.write(values.image, err.trim())
       throw new Error(err.trim())
     }
     terminal.err(`${err}${out}`)
     return { state: values.uninstall ? 'Removed' : 'Installed' }
   }
-  return reported(run, act, () => unsaid.forget())
+  return reported(run, act)
 }
 
 /** Throws where the node is not to be adopted although it has the label. */
 function refuseAgain(
   { image }: Values,
   node: JsonObject | undefined,
-  unsaid: UnsaidFailure,
   record: AdoptionRecord | undefined,
 ): void {
   const last = installReportIn(node ?? {})
-  const failure = unsaid.of(image)
-  if (failure !== undefined) throw new Error(failure)
   if (last?.state === 'Failed' && last.image === image) throw new Error(last.message ?? '')
   if (record === undefined && (last?.state === 'Installed' || last?.rolledBack))
     throw new RolledBack()
@@ -281,35 +276,6 @@ function refuseOtherHub(
   throw new Refused(
     `the hub of this node was not put there by an adoption: ${hasJoined ? 'the label nodehub.io/hub=remove, or nodehub leave on the node, takes it away' : `see who wrote ${manifest}`}`,
   )
-}
-
-/**
- * A failed adoption that the Node does not show yet: the yurthub that has just come back may not
- * have passed the report on.
- */
-class UnsaidFailure {
-  readonly #files: NodeFiles
-  readonly #path: string
-
-  constructor(files: NodeFiles, rootDir: string) {
-    this.#files = files
-    this.#path = `${rootDir}/adoption-failed`
-  }
-
-  /** Why the adoption to this image failed. */
-  of(image: string): string | undefined {
-    const [failed, ...message] = this.#files.read(this.#path)?.content.toString().split('\n') ?? []
-    return failed === image ? message.join('\n') : undefined
-  }
-
-  write(image: string, message: string): void {
-    const content = Buffer.from(`${image}\n${message}`)
-    this.#files.write(this.#path, { content, ...ownRights(0o600) })
-  }
-
-  forget(): void {
-    if (this.#files.isThere(this.#path)) this.#files.remove(this.#path)
-  }
 }
 
 const serversOf = (values: Values): string[] => {
@@ -466,7 +432,6 @@ const otherChangeMs = 900_000
 async function reported(
   { values, files, terminal, signal }: Run,
   act: (node: FoundNode) => Promise<Outcome>,
-  onSaid: () => void = () => undefined,
 ): Promise<ExitCode> {
   const { image } = values
   let ask: Ask | undefined
@@ -505,8 +470,7 @@ async function reported(
   const unsaid = ask && node.object ? await written(ask, node, report) : 'no API server was reached'
   const { state, message = 'as it should be' } = report
   terminal.err(`nodehub install: ${state}: ${message}\n`)
-  if (unsaid === undefined) onSaid()
-  else terminal.err(`note: the Node does not say so: ${unsaid}\n`)
+  if (unsaid !== undefined) terminal.err(`note: the Node does not say so: ${unsaid}\n`)
   return state === 'Installed' || state === 'Removed' ? 0 : 1
 }
 

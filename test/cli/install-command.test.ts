@@ -223,20 +223,6 @@ void t.test('a failed adoption is retried once its annotation is removed', async
   t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
 })
 
-void t.test('a failure not yet on the Node is reported later, not repeated', async (t) => {
-  const host = await startHost(t)
-  mkdirSync(join(host.root, state), { recursive: true })
-  const unsaid = join(host.root, state, 'adoption-failed')
-  writeFileSync(unsaid, 'hub:1\nit was not ready')
-  t.match(await host.run('--adopt', '--node-name=other'), { code: 1, err: /does not say so/ })
-  t.ok(existsSync(unsaid))
-  t.match(await host.run('--adopt'), { code: 1, err: /Failed: it was not ready/ })
-  t.match(host.report(), { state: 'Failed', message: 'it was not ready' })
-  t.notOk(existsSync(unsaid))
-  annotate(host, undefined)
-  t.match(await host.run('--adopt'), { code: 1, err: noYurthub })
-})
-
 void t.test('a node that was rolled back locally is not adopted again', async (t) => {
   const host = await startHost(t)
   annotate(host, { state: 'Installed', image: 'hub:1', version: '1' })
