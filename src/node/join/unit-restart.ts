@@ -19,7 +19,7 @@ export async function restartUnit(socketPath: string, unit: string): Promise<str
     // Root's uid in hexadecimal ASCII, as EXTERNAL has it (D-Bus specification, 0.43).
     socket.write('\0AUTH EXTERNAL 30\r\nBEGIN\r\n')
     socket.write(methodCall(1, 'Subscribe', []))
-    socket.write(methodCall(restartSerial, 'RestartUnit', [unit, 'replace']))
+    socket.write(methodCall(2, 'RestartUnit', [unit, 'replace']))
     return await resultOf(socket)
   } catch (cause) {
     return `${socketPath}: ${cause instanceof Error ? cause.message : String(cause)}`
@@ -27,8 +27,6 @@ export async function restartUnit(socketPath: string, unit: string): Promise<str
     socket.destroy()
   }
 }
-
-const restartSerial = 2
 
 /** Reads messages until the job of the restart has ended. */
 async function resultOf(socket: Socket): Promise<string | undefined> {
@@ -50,11 +48,12 @@ async function resultOf(socket: Socket): Promise<string | undefined> {
       const message = messageIn(pending)
       if (message === undefined) break
       pending = pending.subarray(message.length)
-      const { type, replyTo, member, body } = message
-      if (replyTo === restartSerial && type === errorType) return body[0] ?? 'systemd refused'
-      if (replyTo === restartSerial) job = body[0]
-      // Of JobRemoved: id, job, unit, result.
-      if (member === 'JobRemoved') ended.set(body[0] ?? '', body[2] ?? '')
+      const { type, isJobRemoved, body } = message
+      if (type === errorType) return body[0] ?? 'systemd refused'
+      // Subscribe is answered by nothing.
+      if (type === replyType && body.length > 0) job = body[0]
+      // Job, unit, result.
+      if (isJobRemoved) ended.set(body[0] ?? '', body[2] ?? '')
       const result = job === undefined ? undefined : ended.get(job)
       if (result !== undefined) return result === 'done' ? undefined : `the job ended: ${result}`
     }
@@ -62,13 +61,13 @@ async function resultOf(socket: Socket): Promise<string | undefined> {
   throw new Error('systemd closed the connection')
 }
 
-const errorType = 3
+/** Types of messages. */
+const [replyType, errorType] = [2, 3]
 
 interface Message {
   readonly type: number
-  readonly replyTo: number | undefined
-  readonly member: string | undefined
-  /** Its strings and object paths; a number before them is left out. */
+  readonly isJobRemoved: boolean
+  /** The texts of a reply, an error or JobRemoved, without the number before these. */
   readonly body: readonly string[]
   /** Of the whole message, in bytes. */
   readonly length: number
@@ -83,49 +82,20 @@ const longest = 1024 * 1024
 function messageIn(bytes: Buffer): Message | undefined {
   if (bytes.length < 16) return undefined
   if (bytes[0] !== 'l'.charCodeAt(0)) throw new Error('systemd answered in another byte order')
-  const fieldsEnd = 16 + bytes.readUInt32LE(12)
-  const begin = aligned(fieldsEnd, 8)
+  const begin = aligned(16 + bytes.readUInt32LE(12), 8)
   const length = begin + bytes.readUInt32LE(4)
   if (length > longest) throw new Error('systemd answered with too long a message')
   if (bytes.length < length) return undefined
-  const fields = new Map<number, string | number>()
-  for (let at = 16; at < fieldsEnd;) {
-    at = aligned(at, 8)
-    const code = bytes.readUInt8(at)
-    const type = bytes.toString('latin1', at + 2, at + 3)
-    at += 4
-    if (type === 'u') {
-      at = aligned(at, 4)
-      fields.set(code, bytes.readUInt32LE(at))
-      at += 4
-    } else if (type === 'g') {
-      const size = bytes.readUInt8(at)
-      fields.set(code, bytes.toString('latin1', at + 1, at + 1 + size))
-      at += size + 2
-    } else {
-      const { text, end } = stringAt(bytes, at)
-      fields.set(code, text)
-      at = end
-    }
-  }
+  const type = bytes.readUInt8(1)
+  const isJobRemoved = bytes.subarray(16, begin).includes('JobRemoved\0')
   const body: string[] = []
-  let at = begin
-  for (const type of String(fields.get(8) ?? '')) {
-    if (type === 'u') at = aligned(at, 4) + 4
-    else if (type === 's' || type === 'o') {
-      const { text, end } = stringAt(bytes, at)
-      body.push(text)
-      at = end
-    } else break
+  const isMeant = isJobRemoved || type === replyType || type === errorType
+  for (let at = begin + (isJobRemoved ? 4 : 0); isMeant && at < length;) {
+    const { text, end } = stringAt(bytes, at)
+    body.push(text)
+    at = end
   }
-  const [replyTo, member] = [fields.get(5), fields.get(3)]
-  return {
-    type: bytes.readUInt8(1),
-    replyTo: typeof replyTo === 'number' ? replyTo : undefined,
-    member: typeof member === 'string' ? member : undefined,
-    body,
-    length,
-  }
+  return { type, isJobRemoved, body, length }
 }
 
 function stringAt(bytes: Buffer, from: number): { readonly text: string; readonly end: number } {
