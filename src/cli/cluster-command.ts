@@ -1,4 +1,3 @@
-import { after } from '../base/clock.ts'
 import {
   readCheckConfig,
   readClusterConfig,
@@ -17,8 +16,9 @@ import { processSources } from '../config/process.ts'
 import { messageOf } from '../config/settings.ts'
 import { hardenProcess } from './hardened-process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
-import { closingMs, endProcess, exitingMs, killLater } from './end-process.ts'
+import { closingMs, endProcess, killLater } from './end-process.ts'
 import { createLog, standardError } from './log.ts'
+import { StopRequests } from './supervise.ts'
 import { withApi } from './with-api.ts'
 
 const fromEnvironment = `Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
@@ -110,30 +110,22 @@ async function clusterUntilStopped(
 ): Promise<ExitCode> {
   // Loads a client library that no other command needs.
   const { startCluster, YurtManagerPresent } = await import('../cluster/cluster.ts')
-  const stop = Promise.withResolvers<void>()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const)
-    process.once(signal, () => {
-      stop.resolve()
-      process.once(signal, () => void exit(1))
-      const ms = config.shutdownGracePeriodMs + closingMs
-      killLater(ms + exitingMs)
-      after(ms, () => {
-        log.error({ ms }, 'did not stop in time: stopping at once')
-        void exit(1)
-      })
-    })
+  const patienceMs = config.shutdownGracePeriodMs + closingMs
+  using requests = new StopRequests(
+    { log, signals: process, exit: (code) => void exit(code), killLater },
+    () => patienceMs,
+  )
   try {
     const starting = startCluster(config, {
       log,
       onTaken: (line) => terminal.out(`taken over from yurt-manager: ${line}\n`),
     })
     // Stopped before it serves: there is nothing to drain.
-    const running = await Promise.race([starting, stop.promise])
-    if (running === undefined) return 0
+    const running = await Promise.race([starting, requests.stop])
+    if (typeof running === 'string') return 0
     const { webhookPort, opsPort } = running
     log.info({ webhookPort, opsPort }, 'nodehub serves the cluster')
-    await stop.promise
-    log.info('stopping')
+    log.info({ signal: await requests.stop }, 'stopping')
     await running[Symbol.asyncDispose]()
     return 0
   } catch (error) {

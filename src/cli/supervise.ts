@@ -49,7 +49,16 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
   const { log, startHub } = supervision
   let config = first
   const patienceOf = (): number => config.shutdownGracePeriodMs + closingMs
-  using requests = new SignalRequests(supervision, patienceOf)
+  using requests = new StopRequests(supervision, patienceOf)
+  let onReread = (): void => undefined
+  using heeding = new DisposableStack()
+  heeding.defer(
+    heeded(supervision.signals, {
+      SIGHUP: () => onReread(),
+      // Otherwise a script that restarted the hub so far would end it.
+      SIGUSR2: () => log.warn('SIGUSR2 has no effect any more: restart the hub by what runs it'),
+    }),
+  )
   try {
     log.info({ version: ownVersion(), node: config.nodeName }, 'starting')
     const hub = await startHub(config, { log })
@@ -66,7 +75,7 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
         log.error({ mistakes }, 'the configuration cannot be used; the last good one stays')
       },
     })
-    requests.onReread = () => follower.read()
+    onReread = () => follower.read()
     log.info({ signal: await requests.stop }, 'stopping')
     return (await stopsLate(hub, patienceOf(), log)) ? 1 : 0
   } catch (err) {
@@ -78,20 +87,20 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
   }
 }
 
-/** The requests of signals. */
-class SignalRequests implements Disposable {
+/** The signals that stop a process. */
+export class StopRequests implements Disposable {
   /** Resolves with the first signal to stop. */
   readonly stop: Promise<string>
   readonly #off: () => void
-  /** Called on SIGHUP, to read the configuration again. */
-  onReread: () => void = () => undefined
   #late: Disposable | undefined
 
   /**
-   * `patienceMs`: how long the hub may take to stop. After that the process exits, even while it
-   * starts.
+   * `patienceMs`: how long it may take to stop. After that the process exits, even while it starts.
    */
-  constructor({ log, signals, exit, killLater }: Supervision, patienceMs: () => number) {
+  constructor(
+    { log, signals, exit, killLater }: Pick<Supervision, 'log' | 'signals' | 'exit' | 'killLater'>,
+    patienceMs: () => number,
+  ) {
     const { promise, resolve } = Promise.withResolvers<string>()
     this.stop = promise
     let stopping = false
@@ -109,26 +118,24 @@ class SignalRequests implements Disposable {
       })
       resolve(signal)
     }
-    // Otherwise a script that restarted the hub so far would end it.
-    const onHotRestart = (): void => {
-      log.warn('SIGUSR2 has no effect any more: restart the hub by what runs it')
-    }
-    signals.on('SIGTERM', onStop)
-    signals.on('SIGINT', onStop)
-    signals.on('SIGUSR2', onHotRestart)
-    const onReread = (): void => this.onReread()
-    signals.on('SIGHUP', onReread)
-    this.#off = () => {
-      signals.off('SIGTERM', onStop)
-      signals.off('SIGINT', onStop)
-      signals.off('SIGUSR2', onHotRestart)
-      signals.off('SIGHUP', onReread)
-    }
+    this.#off = heeded(signals, { SIGTERM: onStop, SIGINT: onStop })
   }
 
   [Symbol.dispose](): void {
     this.#late?.[Symbol.dispose]()
     this.#off()
+  }
+}
+
+/** Calls these at signals; returns what ends that. */
+function heeded(
+  signals: Signals,
+  acts: Readonly<Partial<Record<Signal, (signal: string) => void>>>,
+): () => void {
+  const all = Object.entries(acts) as [Signal, (signal: string) => void][]
+  for (const [signal, act] of all) signals.on(signal, act)
+  return () => {
+    for (const [signal, act] of all) signals.off(signal, act)
   }
 }
 
