@@ -45,27 +45,7 @@ export function flagUsage(name: string, { type, short }: Option<unknown>): strin
 export function flagText(option: Option<unknown>): string {
   const usual = defaultOf(option)
   const isPlain = ['', 'required', 'false'].includes(usual)
-  const later = isAcceptedOnly(option.group) ? '' : notYet(option)
-  return `${option.help}${isPlain ? '' : ` Default: ${usual}.`}${option.live ? liveMark : ''}${later}`
-}
-
-/** The part of a flag's help that says what is not implemented: for any value, or for some. */
-function notYet(option: Option<unknown>): string {
-  const { type } = option
-  const words = type.placeholder.includes('|') ? type.placeholder.split('|') : []
-  const unimplemented = words.flatMap((word) => {
-    const parsed = type.parse(word)
-    const said = 'value' in parsed ? option.warningFor?.(parsed.value) : undefined
-    return said === undefined ? [] : [{ word, said }]
-  })
-  // Some warnings are for values other than the default: `undefined` is one.
-  const said = words.length > 0 ? unimplemented[0]?.said : option.warningFor?.(undefined)
-  if (said === undefined) return ''
-  const whose =
-    unimplemented.length === words.length
-      ? ''
-      : ` (${unimplemented.map(({ word }) => word).join(', ')})`
-  return ` Not yet${whose}: ${said.replace(/^has no effect yet in this release: /, '')}.`
+  return `${option.help}${isPlain ? '' : ` Default: ${usual}.`}${option.live ? liveMark : ''}`
 }
 
 /** The other sources of settings; printed after the flags. */

@@ -172,18 +172,6 @@ export const joinFlags = {
     defaultShown: "the hub's own, which is made in pki/ of --root-dir",
     help: 'The CA of the hub.',
   }),
-  'client-certificate': option({
-    type: optional(absolutePath),
-    default: undefined,
-    defaultShown: "what the kubelet's kubeconfig names",
-    help: "The kubelet's certificate.",
-  }),
-  'client-key': option({
-    type: optional(absolutePath),
-    default: undefined,
-    defaultShown: 'the file of the certificate',
-    help: 'Its key.',
-  }),
   'label-node': option({
     type: boolean,
     default: true,
@@ -553,8 +541,7 @@ const authorityOf = (values: Values): string =>
 
 function settingsOf(values: Values, found: NodeFacts): JoinSettings {
   const { files, api, node, nodePool, hostNetwork } = found
-  const certificate = values['client-certificate'] ?? api.certificateFile ?? kubeletPair
-  const ownKey = values['client-certificate'] === undefined ? api.keyFile : undefined
+  const certificate = api.certificateFile ?? kubeletPair
   const { 'root-dir': rootDir, 'dummy-if-ip': dummyAddress } = values
   const servers = values['server-addr']?.map(({ origin }) => origin) ?? [api.address]
   return {
@@ -582,7 +569,7 @@ function settingsOf(values: Values, found: NodeFacts): JoinSettings {
       server: `https://127.0.0.1:${values['proxy-secure-port']}`,
       certificateAuthority: authorityOf(values),
       clientCertificate: certificate,
-      clientKey: values['client-key'] ?? ownKey ?? certificate,
+      clientKey: api.keyFile ?? certificate,
     },
     ownAuthority: values['certificate-authority'] === undefined,
     paths: {

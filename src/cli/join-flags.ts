@@ -3,24 +3,19 @@ import { join } from 'node:path'
 import { ownVersion } from '../base/own-version.ts'
 import { defaultRootDir } from '../config/root-dir.ts'
 import { option, type ValuesOf } from '../config/option.ts'
-import { boolean, objectName, optional, port, text, type ValueType } from '../config/value.ts'
+import { boolean, matching, objectName, optional, port, text } from '../config/value.ts'
 import { usualPorts } from '../node/join/static-pod.ts'
 import { systemdSocket } from '../node/join/unit-restart.ts'
 
 /** An absolute path on the node. */
-export const absolutePath: ValueType<string> = {
-  placeholder: 'PATH',
-  parse: (path) => (path.startsWith('/') ? { value: path } : { wrong: 'is no absolute path' }),
-}
+export const absolutePath = matching('PATH', /^\//, 'is no absolute path')
 
 /** A path that the static pod mounts. */
-export const mountedPath: ValueType<string> = {
-  placeholder: 'PATH',
-  parse: (path) =>
-    path.startsWith('/etc/kubernetes/')
-      ? { value: path }
-      : { wrong: 'is not under /etc/kubernetes, which the pod mounts' },
-}
+export const mountedPath = matching(
+  'PATH',
+  /^\/etc\/kubernetes\//,
+  'is not under /etc/kubernetes, which the pod mounts',
+)
 
 /** For commands that act, as others did in 0.2.0 with this flag alone. */
 export const applyFlag = option({

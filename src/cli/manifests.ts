@@ -142,17 +142,6 @@ const flags = {
     defaultShown: 'pki/ca.crt under --root-dir',
     help: 'For kubeconfig: the CA of the hub.',
   }),
-  'client-certificate': option({
-    type: absolutePath,
-    default: kubeletPair,
-    help: "For kubeconfig: the kubelet's certificate.",
-  }),
-  'client-key': option({
-    type: optional(absolutePath),
-    ...unset,
-    defaultShown: 'the file of the certificate',
-    help: 'For kubeconfig: its key.',
-  }),
   'pool-scope-resources': option({
     type: listOf(resource),
     default: [],
@@ -369,12 +358,11 @@ function units(values: FlagValues, namespace: string): string {
 }
 
 function kubeconfigOptions(values: FlagValues): KubeletKubeconfigOptions {
-  const clientCertificate = values['client-certificate']
   return {
     server: `https://127.0.0.1:${values['proxy-secure-port']}`,
     certificateAuthority: values['certificate-authority'] ?? `${values['root-dir']}/pki/ca.crt`,
-    clientCertificate,
-    clientKey: values['client-key'] ?? clientCertificate,
+    clientCertificate: kubeletPair,
+    clientKey: kubeletPair,
   }
 }
 

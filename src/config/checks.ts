@@ -2,7 +2,7 @@ import type { CredentialFiles } from './credentials.ts'
 import { filterNames } from './filter-names.ts'
 import { plainProxyOf } from './hub-config.ts'
 import type { OptionName, Values } from './options.ts'
-import { listenerFlags, ownServers, type OwnHost } from './own-listeners.ts'
+import { ownServers, type OwnHost } from './own-listeners.ts'
 import { didYouMean } from './suggestion.ts'
 
 /**
@@ -88,6 +88,14 @@ function portsInTheWay(values: Values): string[] {
       .map(([other]) => `--${other} and --${name} are both ${values[name]}`),
   )
 }
+
+/** The flag of each listener's port, and its address. */
+const listenerFlags = (values: Values) =>
+  [
+    ['serve-port', values['bind-address']],
+    ['proxy-port', values['bind-proxy-address']],
+    ['proxy-secure-port', values['bind-proxy-address']],
+  ] as const
 
 const overlap = (a: string, b: string): boolean =>
   a === b || [a, b].some((address) => address === '0.0.0.0' || address === '::')

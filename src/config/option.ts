@@ -74,12 +74,6 @@ const notYet = 'has no effect yet in this release'
 /** A warning for an option that this release does not implement. */
 export const notImplemented = (instead: string) => (): string => `${notYet}: ${instead}`
 
-/** The same, for all values but the `fine` ones, which need nothing that is missing. */
-export const notImplementedUnless =
-  <T>(fine: (value: T) => boolean, instead: string) =>
-  (value: T): string | undefined =>
-    fine(value) ? undefined : `${notYet}: ${instead}`
-
 /** The name under which the table has a setting that may be called by an alias. */
 export const nameIn = (options: OptionTable, called: string): string | undefined =>
   Object.hasOwn(options, called)

@@ -1,18 +1,16 @@
 import { defaultRootDir } from './root-dir.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import { configFile, logLevel, readableFile } from './operation-options.ts'
-import {
-  notImplemented,
-  notImplementedUnless,
-  option,
-  type Option,
-  type ValuesOf,
-} from './option.ts'
+import { notImplemented, option, type Option, type ValuesOf } from './option.ts'
 import { bootstrapToken, publicKeyHash } from './bootstrap.ts'
 import { credentialName, program } from './store-key.ts'
 import * as is from './value.ts'
 import { former } from './former-options.ts'
 import { yurthubOptions } from './yurthub-options.ts'
+
+const asAtTheEdge = notImplemented(
+  'the hub works as at the edge, but for the filters that it leaves out in cloud mode',
+)
 
 /**
  * Every setting of `nodehub start`, by flag name. Names and defaults are yurthub's if it has the
@@ -248,12 +246,9 @@ export const options = {
   'working-mode': option({
     type: is.oneOf(['edge', 'cloud', 'local']),
     group: 'Node',
-    help: 'edge: with a cache; cloud: without, and without the filters discardcloudservice, forwardkubesvctraffic, serviceenvupdater and hostnetworkpropagation; local: on a control plane.',
+    help: 'edge: with a cache; cloud: without, and without the filters discardcloudservice, forwardkubesvctraffic, serviceenvupdater and hostnetworkpropagation; local: on a control plane. In this release the hub has a cache in every mode.',
     default: 'edge',
-    warningFor: notImplementedUnless(
-      (mode) => mode === 'edge',
-      'the hub works as at the edge, but for the filters that it leaves out in cloud mode',
-    ),
+    warningFor: (mode) => (mode === 'edge' ? undefined : asAtTheEdge()),
   }),
   'host-network-node': option({
     type: is.boolean,
@@ -363,7 +358,7 @@ export const options = {
   }),
   'gc-frequency': option({
     type: is.count(1, 1_000_000, 'MINUTES'),
-    group: 'Cache',
+    group: 'Accepted from yurthub, without effect here',
     help: 'Minutes between two garbage collections of the store.',
     default: 120,
     warningFor: notImplemented(

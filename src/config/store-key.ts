@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import type { ValueType } from './value.ts'
+import { matching } from './value.ts'
 
 /** The source of the key that seals secrets in the store. */
 export type StoreKeySource =
@@ -11,22 +11,18 @@ export type StoreKeySource =
   | { readonly kind: 'command'; readonly path: string }
 
 /** The name of a credential in systemd (systemd.exec(5), LoadCredential=). */
-export const credentialName: ValueType<string> = {
-  placeholder: 'NAME',
-  parse: (text) =>
-    /^[\w.@-]{1,255}$/.test(text) && text !== '.' && text !== '..'
-      ? { value: text }
-      : { wrong: 'is not the name of a credential (letters, digits, . _ @ -)' },
-}
+export const credentialName = matching(
+  'NAME',
+  /^(?!\.{1,2}$)[\w.@-]{1,255}$/,
+  'is not the name of a credential (letters, digits, . _ @ -)',
+)
 
 /** An absolute path, so that neither a search path nor a shell chooses the program. */
-export const program: ValueType<string> = {
-  placeholder: '/PATH',
-  parse: (text) =>
-    posix.isAbsolute(text) && !/\s/.test(text)
-      ? { value: text }
-      : { wrong: 'is not the absolute path of a program, without arguments' },
-}
+export const program = matching(
+  '/PATH',
+  /^\/\S*$/,
+  'is not the absolute path of a program, without arguments',
+)
 
 /** The source of the key, or what is missing for it. `directory` is $CREDENTIALS_DIRECTORY. */
 export function storeKeySource(

@@ -32,11 +32,15 @@ export const redactedText = (text: string): string => JSON.stringify(withoutPass
 
 const wrong = (wrong: string): { readonly wrong: string } => ({ wrong })
 
-/** Any text but an empty one. */
-export const text = (placeholder: string): ValueType<string> => ({
+/** Any text of this form; `why`: what is wrong with others. */
+export const matching = (placeholder: string, form: RegExp, why: string): ValueType<string> => ({
   placeholder,
-  parse: (text) => (text === '' ? wrong('must not be empty') : { value: text }),
+  parse: (text) => (form.test(text) ? { value: text } : wrong(why)),
 })
+
+/** Any text but an empty one. */
+export const text = (placeholder: string): ValueType<string> =>
+  matching(placeholder, /[^]/, 'must not be empty')
 
 const truths = new Map([
   ...['1', 't', 'T', 'true', 'TRUE', 'True'].map((word) => [word, true] as const),
@@ -215,13 +219,11 @@ export const seconds: ValueType<number> = {
 }
 
 /** A Kubernetes object's name (RFC 1123 subdomain). */
-export const objectName: ValueType<string> = {
-  placeholder: 'NAME',
-  parse: (text) =>
-    text.length <= 253 && /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(text)
-      ? { value: text }
-      : wrong('is not a name Kubernetes takes (lower-case letters, digits, - and .)'),
-}
+export const objectName = matching(
+  'NAME',
+  /^(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/,
+  'is not a name Kubernetes takes (lower-case letters, digits, - and .)',
+)
 
 /**
  * The address of an API server: scheme, host and port. Without a scheme it is https, as in yurthub.
@@ -283,13 +285,11 @@ export const resource: ValueType<GVR> = {
 }
 
 /** The name of a signer of certificates (certificates.k8s.io): a domain, and a path in it. */
-export const signerName: ValueType<string> = {
-  placeholder: 'SIGNER',
-  parse: (text) =>
-    /^[a-z0-9.-]{1,253}\/[A-Za-z0-9./:-]{1,253}$/.test(text)
-      ? { value: text }
-      : wrong('is not the name of a signer, such as kubernetes.io/kubelet-serving'),
-}
+export const signerName = matching(
+  'SIGNER',
+  /^[a-z0-9.-]{1,253}\/[A-Za-z0-9./:-]{1,253}$/,
+  'is not the name of a signer, such as kubernetes.io/kubelet-serving',
+)
 
 /** An organization in a node's certificate, which is a group of its user. */
 export const organization: ValueType<string> = {
@@ -303,23 +303,18 @@ export const organization: ValueType<string> = {
 }
 
 /** A DNS name. */
-export const dnsName: ValueType<string> = {
-  placeholder: 'NAME',
-  parse: (text) =>
-    text.length <= 253 &&
-    /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/.test(text)
-      ? { value: text }
-      : wrong('is not a DNS name'),
-}
+export const dnsName = matching(
+  'NAME',
+  /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
+  'is not a DNS name',
+)
 
 /** The name of a network interface, as the kernel takes it, and no flag of a command. */
-export const interfaceName: ValueType<string> = {
-  placeholder: 'NAME',
-  parse: (text) =>
-    /^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/.test(text)
-      ? { value: text }
-      : wrong('is not the name of an interface: up to 15 letters, digits, dots, dashes'),
-}
+export const interfaceName = matching(
+  'NAME',
+  /^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$/,
+  'is not the name of an interface: up to 15 letters, digits, dots, dashes',
+)
 
 /**
  * The address of a dummy interface: IPv6, or link-local IPv4 except 169.254.31.0/24 and

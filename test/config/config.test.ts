@@ -60,14 +60,14 @@ void t.test('an address of the hub is refused', async (t) => {
     const result = read(argv, { addresses })
     return 'mistakes' in result ? result.mistakes : []
   }
-  for (const [server, by] of [
-    ['http://127.0.0.1:10261', '--proxy-port'],
-    ['https://localhost:10268', '--proxy-secure-port'],
-    ['https://[::1]:10268', '--proxy-secure-port'],
-    ['http://127.0.0.1:10267', '--serve-port'],
-  ] as const) {
+  for (const server of [
+    'http://127.0.0.1:10261',
+    'https://localhost:10268',
+    'https://[::1]:10268',
+    'http://127.0.0.1:10267',
+  ]) {
     t.strictSame(mistakes(`--server-addr=https://a:6443,${server}`), [
-      `--server-addr: ${server} is the hub itself (${by}): name the API servers of the cluster`,
+      `--server-addr: ${server} is the hub itself: name the API servers of the cluster`,
     ])
   }
   t.match(mistakes('--server-addr=https://127.0.0.1:443', '--proxy-secure-port=443'), [/itself/])
@@ -85,24 +85,20 @@ void t.test('an address of the hub is refused', async (t) => {
     'told',
   ])
     t.match(mistakes(`--server-addr=http://${host}:10261`, '--node-name=told'), [/itself/], host)
-  const everywhere = '--bind-proxy-address=0.0.0.0'
   for (const host of ['192.0.2.7', '[::ffff:192.0.2.7]', '127.0.0.2', '[::ffff:127.0.0.2]'])
-    t.match(mistakes(`--server-addr=https://${host}:10268`, everywhere), [/itself/], host)
-  t.match(mistakes('--server-addr=https://h:443', '--hub-address=h:443'), [/--hub-address/])
-  t.match(mistakes('--server-addr=https://h.:443', '--hub-address=H:443'), [/--hub-address/])
+    t.match(mistakes(`--server-addr=https://${host}:10268`), [/itself/], host)
+  t.match(mistakes('--server-addr=https://h:443', '--hub-address=h:443'), [/itself/])
+  t.match(mistakes('--server-addr=https://h.:443', '--hub-address=H:443'), [/itself/])
   const dummy = '--dummy-if-ip=169.254.2.1'
-  t.match(mistakes('--server-addr=https://169.254.2.1:10268', dummy), [/--dummy-if-ip/])
+  t.match(mistakes('--server-addr=https://169.254.2.1:10268', dummy), [/itself/])
 })
 
 void t.test('an address that the hub does not serve is an API server', async (t) => {
   for (const argv of [
     ['--server-addr=https://127.0.0.1:6443'],
-    ['--server-addr=https://192.0.2.7:10268'],
     ['--server-addr=https://192.0.2.8:10268', '--bind-proxy-address=0.0.0.0'],
     ['--server-addr=https://127.0.0.1:10268', '--proxy-secure-port=968'],
-    ['--server-addr=https://127.0.0.2:10268'],
     ['--server-addr=https://edge-1:6443,https://edge-2:10268,https://localhost.example:10268'],
-    ['--server-addr=https://192.0.2.7:10268', '--node-name=192.0.2.7'],
   ]) {
     const result = read(argv, { addresses: ['127.0.0.1', '192.0.2.7'] })
     t.notOk('mistakes' in result, argv.join(' '))

@@ -1,15 +1,9 @@
 import type { RequestEntry } from '../../hub/wiring/request-entry.ts'
-import { duration, listOf, oneOf, optional, text, type ValueType } from '../../config/value.ts'
+import { duration, listOf, matching, oneOf, optional, text } from '../../config/value.ts'
 import { option, type Option } from '../../config/option.ts'
 import { inspection, type Inspected } from './inspection.ts'
 
-const statusCode: ValueType<string> = {
-  placeholder: 'CODE',
-  parse: (code) =>
-    /^[1-5](?:\d\d|xx)$/.test(code)
-      ? { value: code }
-      : { wrong: 'is no status code, nor a class as 5xx' },
-}
+const statusCode = matching('CODE', /^[1-5](?:\d\d|xx)$/, 'is no status code, nor a class as 5xx')
 
 const words = (name: string, help: string): Option<readonly string[]> =>
   option({ type: listOf(text(name)), default: [], defaultShown: 'all', help })

@@ -1,6 +1,5 @@
-import { hostOf, isNamed, portOf } from '../../config/own-listeners.ts'
+import { isHubAt } from '../../config/own-listeners.ts'
 import { serverAddress } from '../../config/value.ts'
-import { isLoopback } from '../../api/request/host-check.ts'
 import type { NodeFiles } from './node-files.ts'
 import type { HubPorts } from './static-pod.ts'
 
@@ -68,11 +67,6 @@ function serversIn(files: NodeFiles, paths: readonly string[]): readonly string[
  * server of the cluster. `names`: those of the node and its host.
  */
 export function isHubOfNode(server: URL, ports: HubPorts, names: readonly string[]): boolean {
-  const host = hostOf(server)
-  const isHere =
-    host === 'localhost' ||
-    isLoopback(host) ||
-    dummyAddresses.includes(host) ||
-    isNamed(host, names)
-  return isHere && [...usualPorts, ports.proxy, ports.secure, ports.ops].includes(portOf(server))
+  const all = [...usualPorts, ports.proxy, ports.secure, ports.ops]
+  return isHubAt(server, all, { names, addresses: dummyAddresses })
 }

@@ -54,7 +54,7 @@ void t.test('each flag of yurthub is kept, changed, or dropped with a reason', a
       '--lb-mode=rr changed --lb-mode=round-robin',
       '--hub-agent-dummy-if-name=dummy7 changed --dummy-if-name=dummy7',
       '--heartbeat-interval-seconds=5 kept',
-      '--gc-frequency=60 kept',
+      '--gc-frequency=60 dropped',
       '--root-dir=/srv/yurthub changed --root-dir=/var/lib/nodehub',
       '--disk-cache-path=/srv/cache dropped',
       '--join-token=[redacted] dropped',
@@ -71,7 +71,6 @@ void t.test('each flag of yurthub is kept, changed, or dropped with a reason', a
     '--lb-mode=round-robin',
     '--dummy-if-name=dummy7',
     '--heartbeat-interval-seconds=5',
-    '--gc-frequency=60',
     '--disabled-resource-filters=masterservice,servicetopology',
   ])
 })
