@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import { now } from '../../base/clock.ts'
 import { asBuffer } from '../../base/bytes.ts'
 import { lruCache } from '../../base/lru-cache.ts'
-import { canonicalSpec, tokenOf, type Review } from '../../api/codec/review.ts'
+import { tokenOf, type Review } from '../../api/codec/review.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import { parseJson, isObject, type JsonObject } from '../../api/kube/json.ts'
@@ -37,7 +37,7 @@ export const reviewResource: GVR = {
 
 /**
  * The last answers of API servers to access reviews and token reviews, by the identity of the
- * caller and by the exact question, in whatever encoding. On the disk a question is a keyed hash:
+ * caller and by the exact question, as it was sent. On the disk a question is a keyed hash:
  * it may contain a token, and a reader of the file must not be able to guess it.
  */
 export class RecordedReviews {
@@ -86,9 +86,10 @@ export class RecordedReviews {
   }
 
   #key(exchange: Exchange, info: ResourceRequest, review: Review): ObjectKey | undefined {
-    const spec = canonicalSpec(review)
-    if (spec === undefined || exchange.identity === unprovenIdentity) return undefined
-    const question = JSON.stringify([review.kind, info.namespace ?? '', spec])
+    if (exchange.identity === unprovenIdentity) return undefined
+    const { kind, bytes } = review
+    const question = JSON.stringify([kind, info.namespace ?? ''])
+    const hash = createHmac('sha256', this.#hashKey).update(`review ${question}`).update(bytes)
     return {
       partition: {
         identity: exchange.identity,
@@ -96,7 +97,7 @@ export class RecordedReviews {
       },
       gvr: reviewResource,
       namespace: '',
-      name: createHmac('sha256', this.#hashKey).update(`review ${question}`).digest('base64url'),
+      name: hash.digest('base64url'),
     }
   }
 

@@ -5,7 +5,6 @@ import { listenerTarget } from './listener.ts'
 import { listTargets } from './lists.ts'
 import { objectTargets } from './objects.ts'
 import { requestTargets } from './requests.ts'
-import { reviewTarget } from './reviews.ts'
 import { signingRequestTarget } from './signing-requests.ts'
 import { tokenTargets } from './tokens.ts'
 import { upstreamTarget } from './upstream.ts'
@@ -17,7 +16,6 @@ export const targets: readonly Opening[] = [
   ...watchTargets,
   ...objectTargets,
   ...requestTargets,
-  reviewTarget,
   signingRequestTarget,
   ...bootstrapTargets,
   ...tokenTargets,

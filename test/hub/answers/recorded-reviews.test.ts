@@ -34,14 +34,16 @@ async function recorded(t: {
 
 const review = (user: string): Review => ({
   kind: 'SubjectAccessReview',
-  spec: { user, nonResourceAttributes: { path: '/', verb: 'get' } },
+  spec: {},
   status: {},
+  bytes: Buffer.from(user),
 })
 
 const tokenReview = (token: string): Review => ({
   kind: 'TokenReview',
   spec: { token },
   status: {},
+  bytes: Buffer.from(token),
 })
 
 /** Puts and reads answers of one caller. */
