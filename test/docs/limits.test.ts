@@ -30,7 +30,6 @@ import { listedMs } from '../../src/hub/cache/cacher/cachers.ts'
 import { cachedShare } from '../../src/hub/wiring/cachers.ts'
 import { mostTokens as mostProofs } from '../../src/hub/identity/token-verdicts.ts'
 import { mostReadingMs, sliceMs as tableSliceMs } from '../../src/base/socket-table.ts'
-import { longReadingMs } from '../../src/hub/identity/socket-owner.ts'
 import { maxDepth } from '../../src/api/kube/patch/limits.ts'
 import { longestStatus, mostRecordedReviews } from '../../src/hub/answers/recorded-reviews.ts'
 import { mostSchemas } from '../../src/hub/boot/on-site-documents.ts'
@@ -124,11 +123,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     ],
     'Short requests': [],
     'Bodies in transit, of short requests': [time(bodyMs)],
-    "Looking up the owner of a caller's socket": [
-      time(tableSliceMs),
-      time(mostReadingMs),
-      time(longReadingMs),
-    ],
+    "Looking up the owner of a caller's socket": [time(tableSliceMs), time(mostReadingMs)],
     'Unread part of a body': [bytes(limits.bodyBytes)],
     'Rest of a body, after the answer': [time(limits.restMs), time(limits.unprovenMs)],
     'Body of a write offline': [bytes(maxBodyBytes)],

@@ -11,7 +11,7 @@ export interface Review {
   readonly kind: string
   readonly spec: JsonObject
   readonly status: JsonObject
-  /** All of it as it was sent: what the hub knows of a spec may be less than the API server does. */
+  /** As it was sent: an API server may know more of a spec than the hub. */
   readonly bytes: Uint8Array
 }
 

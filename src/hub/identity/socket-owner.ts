@@ -86,14 +86,13 @@ export class SocketOwners {
   }
 
   /**
-   * Whether both ends of the connection are established, and the client's is the same socket. Only
-   * root's connections come so far, so that no one else can have the table read without a rest.
+   * Whether both ends of the connection are established, and the client's is the same socket.
    */
   async #isStill({ uid, inode }: SocketLine, peer: Peer): Promise<boolean> {
-    const [again, own] = await this.#find(peer, familyOf(peer), true)
+    const [again, own] = await this.#find(peer, familyOf(peer))
     if (own === undefined || own.inode !== peer.inode) return false
     const other = familyOf(peer) === 'tcp' ? 'tcp6' : 'tcp'
-    const client = again ?? (await this.#find(peer, other, true))[0]
+    const client = again ?? (await this.#find(peer, other))[0]
     return client?.uid === uid && client.inode === inode
   }
 
@@ -103,19 +102,12 @@ export class SocketOwners {
   #find(
     { address, port, localAddress, localPort }: Peer,
     family: Family,
-    isUrgent = false,
   ): Promise<readonly (SocketLine | undefined)[]> {
     const client = endpoint(address, port, family)
     const hub = endpoint(localAddress, localPort, family)
-    return this.#tables[family].sockets([`${client} ${hub}`, `${hub} ${client}`], isUrgent)
+    return this.#tables[family].sockets([`${client} ${hub}`, `${hub} ${client}`])
   }
 }
-
-/**
- * A longer read covers thousands of sockets, which any local user may have opened. The hub then
- * spends at most a third of the time reading the table.
- */
-export const longReadingMs = 5
 
 /** The kernel's table of one family. A lookup during a read shares the read after it. */
 class SocketTable {
@@ -128,16 +120,13 @@ class SocketTable {
       const ends = [...this.#nextEnds]
       this.#nextEnds.clear()
       return lines(ends).then(establishedIn, noneIfAbsent)
-    }, longReadingMs)
+    })
   }
 
   /** For each pair of addresses the established socket that a process holds. */
-  async sockets(
-    ends: readonly string[],
-    isUrgent: boolean,
-  ): Promise<readonly (SocketLine | undefined)[]> {
+  async sockets(ends: readonly string[]): Promise<readonly (SocketLine | undefined)[]> {
     for (const each of ends) this.#nextEnds.add(each)
-    const found = await this.#reading.get(isUrgent)
+    const found = await this.#reading.get()
     return ends.map((each) => found.get(each))
   }
 }
