@@ -18,7 +18,7 @@ import { AnswerRecord } from './wiring/answer-record.ts'
 import { Boot } from './wiring/boot.ts'
 import { certificateCheck } from './wiring/credentials.ts'
 import { clientPath, cloudPath } from './wiring/data-path.ts'
-import { ensureInputsOf } from './wiring/hub-address.ts'
+import { ensureInputsOf } from './wiring/filter-inputs.ts'
 import { filtersOfModules } from './wiring/filter-modules.ts'
 import {
   gaugesOnRead,

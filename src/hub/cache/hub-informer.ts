@@ -5,10 +5,11 @@ import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import { objectKind } from '../../api/codec/list.ts'
 import type { WatchEvent } from '../../api/codec/watch.ts'
 import type { Exchange, Handler, Reply } from '../../http/exchange/exchange.ts'
-import { ownRequest, type RequestCredentials } from '../../http/exchange/own-request.ts'
+import { ownRequest } from '../../http/exchange/own-request.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import { mediaType, type Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
+import { hubIdentity } from '../../api/request/identity.ts'
 import { pathOf } from '../../api/kube/resources.ts'
 import { Informer } from '../../api/reflector/informer.ts'
 import {
@@ -49,10 +50,7 @@ export type InformerState =
 
 interface InformerParts<T> {
   readonly of: InformerTarget
-  readonly onBehalf: Pick<RequestCredentials, 'identity' | 'credential'>
-  /**
-   * Reads from an API server or, offline, from the cache; the answer is recorded under `onBehalf`.
-   */
+  /** Reads from an API server or, offline, from the cache; the answer is recorded as the hub's. */
   readonly ask: Handler<Exchange>
   /** Aborts when the hub goes offline or online. */
   readonly linkChanged: () => AbortSignal
@@ -75,6 +73,8 @@ interface InformerParts<T> {
  * seldom; at once after `retry` or an outage.
  */
 const refusedBackoff: BackoffTimes = { firstMs: 60_000, longestMs: 15 * 60_000 }
+
+const asHub = { identity: hubIdentity, credential: 'node' } as const
 
 /** Hubs return to an API server at random times within this. */
 const spreadMs = 500
@@ -206,7 +206,7 @@ export class HubInformer<T> implements AsyncDisposable {
   }
 
   #request(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Reply> {
-    const { of, onBehalf, ask } = this.#parts
+    const { of, ask } = this.#parts
     const { labelSelector, fieldSelector, namespace } = of
     const parameters = new URLSearchParams({
       ...(labelSelector !== undefined && { labelSelector }),
@@ -215,7 +215,7 @@ export class HubInformer<T> implements AsyncDisposable {
     })
     const url = `${pathOf(this.#gvr, namespace)}?${parameters}`
     const accept = acceptOf(of, query['watch'] === 'true')
-    return ask(ownRequest({ ...onBehalf, method: 'GET', url, accept, gzip: true, signal }))
+    return ask(ownRequest({ ...asHub, method: 'GET', url, accept, gzip: true, signal }))
   }
 }
 

@@ -74,7 +74,6 @@ export class HubConfigMap implements AsyncDisposable {
         fieldSelector,
         encoding: 'json',
       },
-      onBehalf: { identity: hubIdentity, credential: 'node' },
       ask: dispatch,
       linkChanged: () => cloud.onlineChanged,
       read: ({ bytes }) => dataOf(bytes),

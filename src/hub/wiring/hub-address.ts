@@ -8,9 +8,6 @@ import type { StartConfig } from '../../config/hub-config.ts'
 import type { HubAddress } from '../filter/inputs.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { isLoopback } from '../../api/request/host-check.ts'
-import type { EnsureInputs } from '../pipeline/resumed-watch.ts'
-import type { EnabledFilters } from './enabled-filters.ts'
-import type { FilterInputs } from './filter-inputs.ts'
 
 interface HubAddressParts {
   readonly pods: StartConfig['pods']
@@ -271,23 +268,3 @@ function whyNot(address: Address, { code = '', message }: NodeJS.ErrnoException)
   }
   return `no answer at ${where}: ${message}`
 }
-
-interface LearnParts {
-  readonly filters: Pick<EnabledFilters, 'needsOf'>
-  readonly inputs: Pick<FilterInputs, 'ensure'>
-  readonly hubAddress: Pick<ReachableAddress, 'firstProbe'>
-}
-
-/**
- * Requests the inputs that the filters of an exchange need, and waits for those only.
- */
-export const ensureInputsOf =
-  ({ filters, inputs, hubAddress }: LearnParts): EnsureInputs =>
-  (exchange) => {
-    const needs = filters.needsOf(exchange)
-    const learned = inputs.ensure(needs)
-    // The first pods must be directed to the same address as later ones.
-    const probed = needs.has('hubAddress') ? hubAddress.firstProbe : undefined
-    if (learned && probed) return Promise.all([learned, probed]).then(() => undefined)
-    return learned ?? probed
-  }

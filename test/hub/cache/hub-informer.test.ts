@@ -6,7 +6,6 @@ import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { Exchange, ListReply, Reply, WatchReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
-import { hubIdentity } from '../../../src/api/request/identity.ts'
 import { Condition } from '../../kit/condition.ts'
 import { services } from '../../kit/cloud.ts'
 import type { Patience } from '../../kit/until.ts'
@@ -95,7 +94,6 @@ function following(t: Teardown, answers: readonly (Reply | Error)[], patience: P
   const link = new AbortController()
   const informer = new HubInformer<string>({
     of: { versions: [services, { ...services, version: 'v1beta1' }], encoding: 'json' },
-    onBehalf: { identity: hubIdentity, credential: 'node' },
     linkChanged: () => link.signal,
     ask: async ({ url, signal }: Exchange): Promise<Reply> => {
       const { pathname, searchParams } = new URL(url, 'http://hub')

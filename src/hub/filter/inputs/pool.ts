@@ -42,55 +42,34 @@ export const nodesOfBucket = (bytes: Uint8Array): readonly string[] =>
   textsOf(listAt(membersOf(bytes), 'nodes').map((node) => textAt(node, 'name')))
 
 /**
- * The hub's observations of a node's pool, from the configuration, the Node, the NodePool and
- * earlier.
- */
-export interface PoolObservations {
-  /** The pool name in the configuration. */
-  readonly configuredName: string | undefined
-  readonly node: NodeFacts | undefined
-  /** `undefined`: the NodePool was not read. */
-  readonly nodePool: ParsedNodePool | undefined
-  /** The API server answered that the NodePool does not exist. */
-  readonly isAbsent: boolean
-  /** Whether the configuration lets the hub read NodePools. */
-  readonly readsNodePools: boolean
-  /** The last known facts, perhaps of another pool. */
-  readonly lastFacts: PoolFacts | null | undefined
-}
-
-/**
  * The name of the pool; `null`: the node is in none; `undefined`: not known yet. The annotation for
  * a desired pool does not count.
  */
-export function poolNameOf({ configuredName, node }: PoolObservations): string | null | undefined {
-  return configuredName ?? (node && (node.labels[nodePoolLabel] || null))
+export const poolNameOf = (
+  configured: string | undefined,
+  node: NodeFacts | undefined,
+): string | null | undefined => configured ?? (node && (node.labels[nodePoolLabel] || null))
+
+/** What is known of a node's pool. */
+interface KnownPool {
+  /** `null`: the node is in none. */
+  readonly name: string | null
+  readonly node: NodeFacts | undefined
+  /** `off`: the configuration does not let the hub read NodePools. */
+  readonly way: 'status' | 'buckets' | 'off'
+  /** Its NodePool as it was read last, and whether an API server has answered that it has none. */
+  readonly nodePool?: { readonly value: ParsedNodePool | undefined; readonly isAbsent: boolean }
 }
 
-/**
- * The facts of the pool. A fact that cannot be read keeps its last value while the pool is the
- * same.
- */
-export function poolFactsOf(known: PoolObservations): PoolFacts | null | undefined {
-  const name = poolNameOf(known)
-  const last = known.lastFacts?.name === name ? known.lastFacts : undefined
+/** The facts of the pool. */
+export function poolFactsOf({ name, node, way, nodePool }: KnownPool): PoolFacts | null {
   if (name === null) return null
-  // A configured name applies from the start; the label has to be read first.
-  if (name === undefined) return known.lastFacts
-  const { node, nodePool, readsNodePools, isAbsent } = known
+  const { type = '', hostNetwork, labels = {}, annotations = {} } = nodePool?.value ?? {}
   const labelled = node?.labels[hostNetworkLabel] === 'true' ? true : undefined
-  // Where only the label counts, its absence means false.
-  const unlabelled = node && !readsNodePools ? false : undefined
-  // A pool that does not exist, perhaps because its name is mistyped, has no host network: the
-  // node's pods must not wait for it. A pool that existed before keeps its value.
-  const absent = node && isAbsent ? false : undefined
-  return {
-    name,
-    type: nodePool?.type ?? last?.type ?? '',
-    hostNetwork: labelled ?? nodePool?.hostNetwork ?? unlabelled ?? last?.hostNetwork ?? absent,
-    labels: nodePool?.labels ?? last?.labels ?? {},
-    annotations: nodePool?.annotations ?? last?.annotations ?? {},
-  }
+  // Where only the label counts, its absence means false. A pool that does not exist, perhaps
+  // because its name is mistyped, has no host network: the node's pods must not wait for it.
+  const unlabelled = node && (way === 'off' || nodePool?.isAbsent) ? false : undefined
+  return { name, type, hostNetwork: labelled ?? hostNetwork ?? unlabelled, labels, annotations }
 }
 
 const textsOf = (list: readonly Json[]): readonly string[] =>

@@ -1,11 +1,10 @@
 import t from 'tap'
-import type { NodeFacts, PoolFacts } from '../../../../src/hub/filter/inputs.ts'
+import type { NodeFacts } from '../../../../src/hub/filter/inputs.ts'
 import {
   nodesOfBucket,
   poolFactsOf,
   poolNameOf,
   parseNodePool,
-  type PoolObservations,
   type ParsedNodePool,
 } from '../../../../src/hub/filter/inputs/pool.ts'
 import { nodePools } from '../../../../src/api/kube/node-pool.ts'
@@ -30,18 +29,21 @@ const read = (changes: Partial<ParsedNodePool> = {}): ParsedNodePool => ({
   ...changes,
 })
 
-const known = (changes: Partial<PoolObservations>): PoolObservations => ({
-  configuredName: undefined,
+type Known = Parameters<typeof poolFactsOf>[0]
+
+const known = (changes: Partial<Known>): Known => ({
+  name: 'hangzhou',
   node: undefined,
-  nodePool: undefined,
-  readsNodePools: true,
-  isAbsent: false,
-  lastFacts: undefined,
+  way: 'status',
   ...changes,
 })
 
-const hostNetworkOf = (changes: Partial<PoolObservations>): unknown =>
-  poolFactsOf(known(changes))?.hostNetwork
+const hostNetworkOf = (changes: Partial<Known>): unknown => poolFactsOf(known(changes))?.hostNetwork
+
+/** The NodePool as it was read last. */
+const last = (value: ParsedNodePool | undefined, isAbsent = false) => ({
+  nodePool: { value, isAbsent },
+})
 
 void t.test(
   'a NodePool is read in every version, and in none is the host’s network lost',
@@ -92,58 +94,27 @@ void t.test('a malformed NodePool or NodeBucket has no nodes', async (t) => {
 })
 
 void t.test('the pool is the one the operator names, else that of the node’s label', async (t) => {
-  t.equal(poolNameOf(known({})), undefined)
-  t.equal(poolNameOf(known({ node: node() })), null)
-  t.equal(poolNameOf(known({ node: node({ 'apps.openyurt.io/nodepool': '' }) })), null)
-  t.equal(poolNameOf(known({ node: node({ 'apps.openyurt.io/desired-nodepool': 'x' }) })), null)
-  t.equal(poolNameOf(known({ node: node(inPool) })), 'hangzhou')
-  t.equal(poolNameOf(known({ node: node(inPool), configuredName: 'beijing' })), 'beijing')
+  t.equal(poolNameOf(undefined, undefined), undefined)
+  t.equal(poolNameOf(undefined, node()), null)
+  t.equal(poolNameOf(undefined, node({ 'apps.openyurt.io/nodepool': '' })), null)
+  t.equal(poolNameOf(undefined, node({ 'apps.openyurt.io/desired-nodepool': 'x' })), null)
+  t.equal(poolNameOf(undefined, node(inPool)), 'hangzhou')
+  t.equal(poolNameOf('beijing', node(inPool)), 'beijing')
 })
 
 void t.test('the host network follows the label or the NodePool, as last known', async (t) => {
   const labelled = node({ ...inPool, ...onHostNetwork })
   const plain = node(inPool)
+  t.equal(poolFactsOf(known({ name: null })), null)
   t.equal(hostNetworkOf({ node: labelled }), true)
-  t.equal(hostNetworkOf({ node: labelled, nodePool: read() }), true)
-  t.equal(hostNetworkOf({ node: plain, nodePool: read({ hostNetwork: true }) }), true)
-  t.equal(hostNetworkOf({ node: plain, nodePool: read() }), false)
+  t.equal(hostNetworkOf({ node: labelled, ...last(read()) }), true)
+  t.equal(hostNetworkOf({ node: plain, ...last(read({ hostNetwork: true })) }), true)
+  t.equal(hostNetworkOf({ node: plain, ...last(read()) }), false)
   t.equal(hostNetworkOf({ node: plain }), undefined, 'it is not known yet')
-  t.equal(hostNetworkOf({ node: plain, readsNodePools: false }), false, 'NodePools are not read')
-  const last = poolFactsOf(known({ node: labelled }))
-  t.equal(hostNetworkOf({ node: plain, lastFacts: last }), true)
-  const unread = hostNetworkOf({ node: plain, lastFacts: last, readsNodePools: false })
-  t.equal(unread, false, 'where the label alone counts, it is known to be gone')
-  const moved = node({ 'apps.openyurt.io/nodepool': 'beijing' })
-  t.equal(
-    hostNetworkOf({ node: moved, lastFacts: last }),
-    undefined,
-    'of another pool it says nothing',
-  )
-  t.equal(hostNetworkOf({ node: plain, isAbsent: true }), false, 'there is no such pool')
-  t.equal(hostNetworkOf({ node: labelled, isAbsent: true }), true, 'the label counts by itself')
-  t.equal(
-    hostNetworkOf({ node: plain, isAbsent: true, lastFacts: last }),
-    true,
-    'a deleted pool keeps it',
-  )
-  t.equal(
-    hostNetworkOf({ configuredName: 'x', isAbsent: true }),
-    undefined,
-    'the label is not read yet',
-  )
-})
-
-void t.test('without inputs the last known facts count', async (t) => {
-  const last: PoolFacts = {
-    name: 'hangzhou',
-    type: 'Edge',
-    hostNetwork: false,
-    labels: { a: 'b' },
-    annotations: {},
-  }
-  t.strictSame(poolFactsOf(known({ lastFacts: last })), last)
-  t.strictSame(poolFactsOf(known({ lastFacts: null })), null)
-  t.strictSame(poolFactsOf(known({ lastFacts: last, node: node(inPool) })), last)
-  t.equal(poolFactsOf(known({ lastFacts: last, node: node() })), null)
-  t.equal(poolFactsOf(known({})), undefined)
+  t.equal(hostNetworkOf({ node: plain, way: 'off' }), false, 'NodePools are not read')
+  t.equal(hostNetworkOf({ node: plain, ...last(undefined, true) }), false, 'there is no such pool')
+  t.equal(hostNetworkOf({ node: labelled, ...last(undefined, true) }), true, 'the label counts')
+  const deleted = last(read({ hostNetwork: true }), true)
+  t.equal(hostNetworkOf({ node: plain, ...deleted }), true, 'a deleted pool keeps it')
+  t.equal(hostNetworkOf(last(undefined, true)), undefined, 'the label is not read yet')
 })
