@@ -1,11 +1,11 @@
 import { isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { Dispatcher } from 'undici'
-import { afterAwake, after, now } from '../../base/clock.ts'
+import { afterAwake } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import type { Credential } from '../exchange/exchange.ts'
-import { connected, connectionTls, connectMs, dialer, portOf } from './dial.ts'
-import { tcpConnection } from './tcp.ts'
+import { connectionTls, connectMs, dialer, handshakeMs, portOf } from './dial.ts'
+import { connected, tcpConnection } from './tcp.ts'
 import {
   http1Options,
   ServerConnections,
@@ -15,7 +15,6 @@ import {
 import { explainTlsFailure } from './tls-failure.ts'
 import { defaultTimings, type ConnectionTimings } from './connection-timings.ts'
 import { undici } from './undici.ts'
-import { X509Certificate } from 'node:crypto'
 
 class NoAnswerInTime extends Error {
   readonly code = 'ERR_NO_ANSWER'
@@ -98,7 +97,7 @@ export class Connections implements AsyncDisposable {
       ...connectionTls(this.#credentialSet(credential).credentials),
       ALPNProtocols: ['http/1.1'],
     })
-    return connected(secure, 'secureConnect', origin)
+    return connected(secure, 'secureConnect', origin, handshakeMs)
   }
 
   /**
@@ -215,15 +214,8 @@ export class CredentialSet {
     return this.#servers.get(origin)?.open(protocol) ?? 0
   }
 
-  /**
-   * Takes no more requests; resolves when those in flight are over. Ends watches when the
-   * certificate of their connection expires, after a day at the latest.
-   */
+  /** Takes no more requests; resolves when those in flight, watches included, are over. */
   async retire(): Promise<void> {
-    const left = Math.max(0, Math.min(expiryOf(this.credentials) - now(), dayMs))
-    using _expiry = after(left, () => {
-      for (const server of this.#servers.values()) server.endWatches(new CertificateExpired())
-    })
     await Promise.allSettled([...this.#servers.values()].map((server) => server.retire()))
   }
 
@@ -236,16 +228,3 @@ export class CredentialSet {
     await Promise.all([...this.#servers.values()].map((server) => server.destroy()))
   }
 }
-
-const dayMs = 24 * 60 * 60_000
-
-/** The certificate of a connection has expired. */
-class CertificateExpired extends Error {
-  readonly code = 'CERTIFICATE_EXPIRED'
-  constructor() {
-    super('the client certificate of this connection has expired')
-  }
-}
-
-const expiryOf = ({ certificate }: Credentials): number =>
-  certificate ? new X509Certificate(certificate.chain).validToDate.getTime() : Infinity

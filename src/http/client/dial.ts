@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net'
 import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls'
 import type { buildConnector } from 'undici'
-import { after } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import { tcpConnection } from './tcp.ts'
 import { undici } from './undici.ts'
-import { ConnectTimeout } from './wire-error.ts'
 
 /** The timeout for a lookup, and again for opening a connection over TCP. */
 export const connectMs = 5_000
 
 /** A TLS handshake may take so many times as long: it goes back and forth several times. */
 const handshakeShare = 2
+
+export const handshakeMs = handshakeShare * connectMs
 
 /** The TLS options that depend on the credentials. */
 const tlsOf = ({ ca, certificate, serverName }: Credentials): TlsOptions => ({
@@ -104,30 +104,5 @@ export function dial(connect: buildConnector.connector, origin: string): Promise
         else reject(error ?? new Error(`no connection to ${origin}`))
       },
     )
-  })
-}
-
-/**
- * Resolves once `event` says that a socket is connected. Destroys it and rejects after the limit of
- * a connection, or of a handshake.
- */
-export function connected<S extends Socket>(
-  socket: S,
-  event: 'connect' | 'secureConnect',
-  origin: string,
-): Promise<S> {
-  const limitMs = event === 'connect' ? connectMs : handshakeShare * connectMs
-  return new Promise((resolve, reject) => {
-    const patience = after(limitMs, () =>
-      socket.destroy(new ConnectTimeout(origin, 'connection to', limitMs)),
-    )
-    socket.once(event, () => {
-      patience[Symbol.dispose]()
-      resolve(socket)
-    })
-    socket.once('error', (error) => {
-      patience[Symbol.dispose]()
-      reject(error)
-    })
   })
 }

@@ -1,12 +1,10 @@
-import type { TLSSocket } from 'node:tls'
-import type { buildConnector, Dispatcher, Pool } from 'undici'
-import { elapsed, jitter, turn } from '../../base/clock.ts'
+import type { Dispatcher, Pool } from 'undici'
+import { elapsed, jitter } from '../../base/clock.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import { dialer } from './dial.ts'
 import type { ConnectionTimings } from './connection-timings.ts'
 import { Sessions } from './sessions.ts'
 import { undici } from './undici.ts'
-import { ConnectionsClosed } from './wire-error.ts'
 
 export type Protocol = 'http/1.1' | 'h2'
 
@@ -37,8 +35,6 @@ export class ServerConnections {
   /** Take no new requests, and close with the last of theirs. */
   readonly #oldPools = new Set<Pool>()
   readonly #sessions: Sessions | undefined
-  readonly #watches = new Set<EndableRequest>()
-  #spare: TLSSocket | undefined
 
   constructor(origin: string, credentials: Credentials, timings: ConnectionTimings) {
     this.#makePool = () => {
@@ -47,7 +43,7 @@ export class ServerConnections {
         ...http1Options,
         keepAliveTimeout: timings.idleMs,
         keepAliveMaxTimeout: timings.idleMs,
-        connect: this.#spareOr(dialer(credentials, 'http/1.1')),
+        connect: dialer(credentials, 'http/1.1'),
       })
     }
     this.#pool = this.#makePool()
@@ -58,7 +54,6 @@ export class ServerConnections {
           timings,
           http1: (request, handler) =>
             void this.#pool.dispatch({ ...request, headers: [...request.headers] }, handler),
-          onHttp1Socket: (socket) => this.#offerToPool(socket),
           onSilent: () => this.#renewPool(),
         })
       : undefined
@@ -66,13 +61,10 @@ export class ServerConnections {
 
   dispatch(request: UpstreamRequest, handler: Dispatcher.DispatchHandler): void {
     if (elapsed() > this.#renewAt) this.#renewPool()
-    if (request.isWatch !== true) return void this.#pool.dispatch(request, handler)
-    const watch = new EndableRequest(handler, () => this.#watches.delete(watch))
-    this.#watches.add(watch)
     const { method, path, headers, body } = request
-    if (this.#sessions && Array.isArray(headers) && (body ?? null) === null)
-      this.#sessions.dispatch({ method, path, headers: headers as string[] }, watch)
-    else this.#pool.dispatch(request, watch)
+    if (request.isWatch && this.#sessions && Array.isArray(headers) && (body ?? null) === null)
+      this.#sessions.dispatch({ method, path, headers: headers as string[] }, handler)
+    else this.#pool.dispatch(request, handler)
   }
 
   /**
@@ -87,27 +79,6 @@ export class ServerConnections {
     void old.close().finally(() => this.#oldPools.delete(old))
   }
 
-  /**
-   * Offers a connection without HTTP/2 to the pool, which is about to open one; closes it where the
-   * pool does not take it.
-   */
-  #offerToPool(socket: TLSSocket): void {
-    this.#spare = socket
-    void turn().then(() => {
-      if (this.#spare === socket) socket.end()
-      this.#spare = undefined
-    })
-  }
-
-  #spareOr(connect: buildConnector.connector): buildConnector.connector {
-    return (options, callback) => {
-      const spare = this.#spare
-      if (!spare || spare.destroyed) return connect(options, callback)
-      this.#spare = undefined
-      queueMicrotask(() => callback(null, spare))
-    }
-  }
-
   /** The number of open connections, of one protocol or both. */
   open(protocol?: Protocol): number {
     const pools = protocol === 'h2' ? [] : [this.#pool, ...this.#oldPools]
@@ -116,77 +87,13 @@ export class ServerConnections {
     return plain + sessions
   }
 
-  endWatches(reason: Error): void {
-    for (const watch of this.#watches) watch.end(reason)
-  }
-
   /** Takes no more requests; resolves when those in flight, watches included, are over. */
   async retire(): Promise<void> {
     await Promise.all([this.#sessions?.retire(), this.#pool.close()])
   }
 
   async destroy(): Promise<void> {
-    this.endWatches(new ConnectionsClosed())
     this.#sessions?.destroy()
     await Promise.all([this.#pool, ...this.#oldPools].map((pool) => pool.destroy()))
   }
 }
-
-/**
- * A watch that the hub can end: its handler gets a clean end, as if the server had ended the
- * answer. Before the answer has begun, the request fails instead.
- */
-export class EndableRequest implements Dispatcher.DispatchHandler {
-  readonly #handler: Dispatcher.DispatchHandler
-  readonly #onOver: (ended: EndableRequest) => void
-  #controller: Dispatcher.DispatchController | undefined
-  #answered = false
-  #over = false
-
-  constructor(handler: Dispatcher.DispatchHandler, onOver: (ended: EndableRequest) => void) {
-    this.#handler = handler
-    this.#onOver = onOver
-  }
-
-  end(reason: Error): void {
-    const controller = this.#controller
-    if (this.#over || !controller) return
-    if (this.#answered) this.onResponseEnd(controller, {})
-    controller.abort(reason)
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController, context: unknown): void {
-    this.#controller = controller
-    this.#handler.onRequestStart?.(controller, context)
-  }
-
-  onResponseStart(...[controller, status, headers, message]: Parameters<ResponseStart>): void {
-    this.#answered = status >= 200
-    this.#handler.onResponseStart?.(controller, status, headers, message)
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.#over) this.#handler.onResponseData?.(controller, chunk)
-  }
-
-  onResponseEnd(...[controller, trailers]: Parameters<ResponseEnd>): void {
-    if (!this.#finish()) return
-    this.#handler.onResponseEnd?.(controller, trailers)
-  }
-
-  onResponseError(controller: Dispatcher.DispatchController, error: Error): void {
-    if (!this.#finish()) return
-    this.#handler.onResponseError?.(controller, error)
-  }
-
-  /** False where the request was already over. */
-  #finish(): boolean {
-    if (this.#over) return false
-    this.#over = true
-    this.#onOver(this)
-    return true
-  }
-}
-
-type ResponseStart = NonNullable<Dispatcher.DispatchHandler['onResponseStart']>
-type ResponseEnd = NonNullable<Dispatcher.DispatchHandler['onResponseEnd']>

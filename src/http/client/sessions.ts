@@ -1,10 +1,9 @@
-import type { TLSSocket } from 'node:tls'
 import type { buildConnector, Dispatcher } from 'undici'
 import { elapsed } from '../../base/clock.ts'
 import { dial } from './dial.ts'
 import type { ConnectionTimings } from './connection-timings.ts'
 import { Session } from './session.ts'
-import { Stream, type StreamRequest, type StreamFallbacks } from './stream.ts'
+import { Stream, type OverHttp1, type StreamRequest } from './stream.ts'
 import { ConnectionsClosed } from './wire-error.ts'
 
 export interface SessionsOptions {
@@ -12,9 +11,7 @@ export interface SessionsOptions {
   readonly connect: buildConnector.connector
   readonly timings: ConnectionTimings
   /** Sends requests when the server does not offer HTTP/2. */
-  readonly http1: StreamFallbacks['http1']
-  /** Takes a connection that agreed on HTTP/1.1. */
-  readonly onHttp1Socket: (socket: TLSSocket) => void
+  readonly http1: OverHttp1
   /** A session that receives nothing any more is given up. */
   readonly onSilent: () => void
 }
@@ -47,11 +44,7 @@ export class Sessions {
   dispatch(request: StreamRequest, handler: Dispatcher.DispatchHandler): void {
     const { origin, http1 } = this.#options
     if (elapsed() < this.#http1Until) return http1(request, handler)
-    const retry = (stream: Stream): void => this.#assign(stream)
-    this.#assign(new Stream(new URL(origin), request, handler, { retry, http1 }))
-  }
-
-  #assign(stream: Stream): void {
+    const stream = new Stream(new URL(origin), request, handler, http1)
     const session = this.#sessionWithRoom()
     if (session) return session.run(stream)
     this.#waiting.push(stream)
@@ -82,7 +75,7 @@ export class Sessions {
     if (this.#state === 'destroyed') throw new ConnectionsClosed()
     const socket = await dial(connect, origin)
     if (socket.alpnProtocol !== 'h2') {
-      this.#options.onHttp1Socket(socket)
+      socket.end()
       return this.#fallBack()
     }
     const session = await Session.open(origin, socket, timings, () => this.#assignWaiting())

@@ -10,13 +10,8 @@ export interface StreamRequest {
   readonly headers: readonly string[]
 }
 
-/** The ways of a request that cannot stay on its stream. */
-export interface StreamFallbacks {
-  /** To another session; called once at most. */
-  readonly retry: (stream: Stream) => void
-  /** Over HTTP/1.1. */
-  readonly http1: (request: StreamRequest, handler: Dispatcher.DispatchHandler) => void
-}
+/** Sends a request over HTTP/1.1 instead. */
+export type OverHttp1 = (request: StreamRequest, handler: Dispatcher.DispatchHandler) => void
 
 /** A session that opens streams. */
 export interface StreamOpener {
@@ -34,18 +29,16 @@ export interface StreamOpener {
  * distinguish the two.
  *
  *   waiting -> open     a session has room, and a stream is open
- *   open -> waiting     the server refuses the stream for the first time
  *   open -> over        the handler got the end
  */
 export class Stream implements Dispatcher.DispatchController {
   readonly #origin: URL
   readonly #request: StreamRequest
   readonly #handler: Dispatcher.DispatchHandler
-  readonly #fallbacks: StreamFallbacks
+  readonly #http1: OverHttp1
   #stream: ClientHttp2Stream | undefined
   #over = false
   #reason: Error | null = null
-  #refusals = 0
   #answered = false
   rawHeaders: string[] | null = null
   rawTrailers: string[] | null = null
@@ -54,12 +47,12 @@ export class Stream implements Dispatcher.DispatchController {
     origin: URL,
     request: StreamRequest,
     handler: Dispatcher.DispatchHandler,
-    ways: StreamFallbacks,
+    http1: OverHttp1,
   ) {
     this.#origin = origin
     this.#request = request
     this.#handler = handler
-    this.#fallbacks = ways
+    this.#http1 = http1
   }
 
   get aborted(): boolean {
@@ -99,12 +92,12 @@ export class Stream implements Dispatcher.DispatchController {
   fallBack(): void {
     if (this.#over) return
     this.#over = true
-    this.#fallbacks.http1(this.#request, this.#handler)
+    this.#http1(this.#request, this.#handler)
   }
 
   /** Returns the stream, which counts until it closes; `undefined` where the request is over. */
   start(session: StreamOpener): ClientHttp2Stream | undefined {
-    if (this.#refusals === 0) this.#handler.onRequestStart?.(this, {})
+    this.#handler.onRequestStart?.(this, {})
     if (this.#over) return undefined
     const stream = this.#opened(session)
     if (!stream) return undefined
@@ -128,7 +121,7 @@ export class Stream implements Dispatcher.DispatchController {
       if (this.#over) return
       const refused =
         stream.rstCode === constants.NGHTTP2_REFUSED_STREAM || session.isUnprocessed(stream)
-      if (refused && !this.#answered) this.#refused()
+      if (refused && !this.#answered) this.#fail(new StreamRefused(this.#origin.origin))
       else if (
         stream.rstCode === constants.NGHTTP2_NO_ERROR &&
         stream.readableEnded &&
@@ -150,13 +143,6 @@ export class Stream implements Dispatcher.DispatchController {
       this.fallBack()
       return undefined
     }
-  }
-
-  #refused(): void {
-    this.#stream = undefined
-    this.#refusals++
-    if (this.#refusals === 1) this.#fallbacks.retry(this)
-    else this.#fail(new StreamRefused(this.#origin.origin))
   }
 
   #end(): void {

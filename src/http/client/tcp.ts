@@ -6,8 +6,11 @@ import { ConnectTimeout } from './wire-error.ts'
 /** TCP keep-alive, below the time after which NATs drop an idle connection (a minute and more). */
 export const keepAliveProbeMs = 30_000
 
-/** The next address is tried so long after the one before (RFC 8305, section 5). */
-const staggerMs = 250
+/**
+ * An address but the last is given up after so long: longer than the delay of any usual link, as
+ * after Node's own 250 ms none of a slow one would be reached.
+ */
+const addressMs = 1_000
 
 /** A lookup whose last answer is known may take so long, at most; then that one is used. */
 const staleMs = 500
@@ -57,82 +60,47 @@ interface TcpOptions {
 }
 
 /**
- * Opens a TCP connection, within `limitMs` for the lookup and again for the rest. All addresses are
- * tried, each a moment after the one before, and none is given up before: on a link with a long
- * delay, or after a lost packet, the first may be the one that answers.
+ * Opens a TCP connection, within `limitMs` for the lookup and again for the rest. The addresses are
+ * tried in turn.
  */
 export async function tcpConnection(options: TcpOptions): Promise<Socket> {
-  const { host, port, limitMs } = options
-  const inTime = async <T>(
-    what: 'connection to' | 'address of',
-    coming: Promise<T>,
-  ): Promise<T> => {
-    const come = await within(limitMs, coming)
-    if (come === undefined) throw new ConnectTimeout(`${host}:${port}`, what, limitMs)
-    return come
-  }
-  const attempts = new Attempts(await inTime('address of', addressesOf(options)), options)
-  try {
-    return await inTime('connection to', attempts.first)
-  } finally {
-    attempts.end()
-  }
+  const { host, port, limitMs, allowHalfOpen = false } = options
+  const addresses = await within(limitMs, addressesOf(options))
+  if (!addresses) throw new ConnectTimeout(`${host}:${port}`, 'address of', limitMs)
+  const socket = connect({
+    host,
+    port,
+    lookup: (_host, _options, found) => found(null, [...addresses]),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: Math.min(addressMs, limitMs / 2),
+    allowHalfOpen,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveProbeMs,
+  })
+  return connected(socket, 'connect', `${host}:${port}`, limitMs)
 }
 
-/** The attempts to connect to the addresses of a host. */
-class Attempts {
-  readonly #waiting: LookupAddress[]
-  readonly #options: TcpOptions
-  readonly #open = new Set<Socket>()
-  readonly #first = Promise.withResolvers<Socket>()
-  #next: Disposable | undefined
-
-  constructor(addresses: readonly LookupAddress[], options: TcpOptions) {
-    this.#waiting = [...addresses]
-    this.#options = options
-    this.#begin(new Error(`${options.host} has no address`))
-  }
-
-  /** The first that stands; rejects with the last failure where none does. */
-  get first(): Promise<Socket> {
-    return this.#first.promise
-  }
-
-  #begin(failure: Error): void {
-    this.#next?.[Symbol.dispose]()
-    const to = this.#waiting.shift()
-    if (!to) {
-      if (this.#open.size === 0) this.#first.reject(failure)
-      return
-    }
-    const { port, allowHalfOpen = false } = this.#options
-    const socket = connect({
-      host: to.address,
-      port,
-      allowHalfOpen,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: keepAliveProbeMs,
-    })
-    this.#open.add(socket)
-    socket.once('connect', () => {
-      this.#open.delete(socket)
-      socket.removeAllListeners('error')
-      this.#first.resolve(socket)
-      this.end()
-    })
+/** Resolves once `event` says that a socket is connected; else destroys it after `limitMs`. */
+export function connected<S extends Socket>(
+  socket: S,
+  event: 'connect' | 'secureConnect',
+  origin: string,
+  limitMs: number,
+): Promise<S> {
+  return new Promise((resolve, reject) => {
+    const patience = after(limitMs, () =>
+      socket.destroy(new ConnectTimeout(origin, 'connection to', limitMs)),
+    )
+    const over = (): void => patience[Symbol.dispose]()
     socket.once('error', (error) => {
-      this.#open.delete(socket)
-      this.#begin(error)
+      over()
+      // Of several addresses the failure of the last.
+      reject(error instanceof AggregateError ? (error.errors.at(-1) as Error) : error)
     })
-    if (this.#waiting.length > 0) this.#next = after(staggerMs, () => this.#begin(failure))
-  }
-
-  /** Gives up those that do not stand. */
-  end(): void {
-    this.#waiting.length = 0
-    this.#next?.[Symbol.dispose]()
-    for (const socket of this.#open) socket.removeAllListeners().destroy()
-    this.#open.clear()
-  }
+    socket.once(event, () => {
+      over()
+      resolve(socket)
+    })
+  })
 }

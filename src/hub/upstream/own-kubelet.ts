@@ -10,8 +10,8 @@ import {
   StatusError,
 } from '../../api/kube/status.ts'
 import type { Credentials } from '../../config/credentials.ts'
-import { connected } from '../../http/client/dial.ts'
-import { keepAliveProbeMs } from '../../http/client/tcp.ts'
+import { connectMs, handshakeMs } from '../../http/client/dial.ts'
+import { connected, keepAliveProbeMs } from '../../http/client/tcp.ts'
 import { http1Options } from '../../http/client/server-connections.ts'
 import { undici } from '../../http/client/undici.ts'
 import type { BytesReply, Exchange, Peer, UpgradeReply } from '../../http/exchange/exchange.ts'
@@ -73,7 +73,7 @@ export class OwnKubelet implements Kubelet {
       const origin = `https://${host.includes(':') ? `[${host}]` : host}:${port}`
       try {
         const dialled = connectPlain({ host, port, allowHalfOpen: true })
-        const plain = await connected(dialled, 'connect', origin)
+        const plain = await connected(dialled, 'connect', origin, connectMs)
         plain.setKeepAlive(true, keepAliveProbeMs)
         const peer = peerOf(plain)
         const options = { socket: plain, cert: certificate.chain, key: certificate.key.reveal() }
@@ -81,6 +81,7 @@ export class OwnKubelet implements Kubelet {
           connectTls({ ...options, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] }),
           'secureConnect',
           origin,
+          handshakeMs,
         )
         // The handshake has shown that the other process has accepted the connection.
         if (await this.#parts.isRoots(peer)) return { socket, origin }

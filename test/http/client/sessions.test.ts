@@ -31,6 +31,8 @@ void t.test('where the server does not offer HTTP/2, watches go over HTTP/1.1', 
   const connections = connectionsOf(t)
   for (const nth of ['first', 'second']) {
     const asked = watch(connections, upstream.origin)
+    // The first one shows that the server does not offer it.
+    if (nth === 'first') t.equal(await (await upstream.next()).rest(), '')
     const wire = await upstream.next()
     t.equal((await wire.head()).line, 'GET /watch?a=b HTTP/1.1', nth)
     wire.write(`${answerOf('events', 'HTTP/1.1 200 OK\r\nConnection: close')}`)
@@ -38,7 +40,6 @@ void t.test('where the server does not offer HTTP/2, watches go over HTTP/1.1', 
     t.equal(asked.body, 'events')
   }
   t.equal(connections.open(upstream.origin, 'h2'), 0)
-  t.equal(upstream.connections.length, 2)
 })
 
 void t.test(
@@ -99,27 +100,6 @@ void t.test(
     t.equal(await old.asked.code(), 'end')
     t.equal(old.asked.body, 'event!')
     await closed
-  },
-)
-
-void t.test(
-  'F22: watches opened with a certificate that has expired end cleanly, over either protocol, once there is a new one',
-  async (t) => {
-    const upstream = await upstreamOf(t)
-    const connections = connectionsOf(t, {}, await pki.client('expired-node', 0))
-    const { asked, session } = await running(connections, upstream)
-    const plain = await rawUpstream(t, serving)
-    const overPlain = watch(connections, plain.origin)
-    const wire = await plain.asked()
-    wire.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nevent\r\n')
-    await overPlain.until(5)
-    const closed = once(session, 'close')
-    connections.replaceCredentials(pki.credentials(second))
-    t.equal(await asked.code(), 'end')
-    t.equal(await overPlain.code(), 'end')
-    await closed
-    await wire.ended
-    t.equal((await running(connections, upstream)).asked.body, 'event')
   },
 )
 
