@@ -259,6 +259,22 @@ export function objectStoreContract(
     t.equal(got(store, keyOf('a')), 'a at 11')
   })
 
+  promise('what is held is the same version, byte for byte, for its reader', async (t, store) => {
+    const a = object('a', 9)
+    t.equal(store.holds(keyOf('a'), a), false)
+    await store.put(keyOf('a'), pod, a)
+    t.equal(store.holds(keyOf('a'), a), true)
+    const other = Buffer.from(a.bytes)
+    other.writeUInt8(other.readUInt8(0) ^ 1)
+    t.equal(store.holds(keyOf('a'), { ...a, bytes: other }), false, 'other bytes')
+    t.equal(store.holds(keyOf('a'), object('a', 8)), false, 'an older version')
+    t.equal(store.holds(keyOf('b'), object('b', 9)), false, 'another object')
+    const partition = { identity: tokenHolder('x'), representation: json }
+    t.equal(store.holds(keyOf('a', { partition }), a), false, 'another reader')
+    await store.forget(keyOf('a'))
+    t.equal(store.holds(keyOf('a'), a), false, 'it was forgotten')
+  })
+
   promise('a single record is absent once a newer list lacks it', async (t, store) => {
     await store.put(keyOf('p'), pod, object('p', 5))
     await replace(store, collection(), head(10), [object('q', 3)])

@@ -37,6 +37,7 @@ const held = (store: ObjectStore, gate: Gate): ObjectStore => ({
   partitions: (gvr, reader) => store.partitions(gvr, reader),
   copyOf: (key) => store.copyOf(key),
   collections: (audience, gvr, namespace) => store.collections(audience, gvr, namespace),
+  holds: (key, object) => store.holds(key, object),
   put: async (key, gvk, object) => {
     if (key.gvr !== documentResource) await gate.pass()
     await store.put(key, gvk, object)

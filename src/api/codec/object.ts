@@ -3,11 +3,25 @@ import type { GVK } from '../kube/gvk.ts'
 import type { Encoding, Projection } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import { apiObject as apiObjectInJson } from './json/identity.ts'
-import { isTable, onlyObject, onlyRow, separateKind, tableOf, withKind } from './json/single.ts'
+import {
+  checkOnlyObject,
+  isTable,
+  onlyRow,
+  separateKind,
+  tableOf,
+  trimmed,
+  withKind,
+} from './json/single.ts'
 import { enveloped, openEnvelope } from './protobuf/envelope.ts'
 import { apiObject as apiObjectInProtobuf } from './protobuf/identity.ts'
 
 const newline = Buffer.from('\n')
+
+/** An object with its kind. */
+export interface ReadObject {
+  readonly gvk: GVK
+  readonly object: ApiObject
+}
 
 /**
  * The object in a complete body. Throws `MalformedBody`. For a Table of one row the bytes are the
@@ -17,12 +31,30 @@ export function readObject(
   encoding: Encoding,
   projection: Projection,
   body: Uint8Array,
-): { gvk: GVK; object: ApiObject } {
+): ReadObject {
+  checkBody(encoding, body)
+  return openObject(encoding, projection, body)
+}
+
+/** Throws `MalformedBody` where the body is not one object, as far as JSON is scanned. */
+export function checkBody(encoding: Encoding, body: Uint8Array): void {
+  if (encoding === 'json') checkOnlyObject(trimmed(asBuffer(body)))
+}
+
+/**
+ * As `readObject`, but a body that `checkBody` refuses may be read as well: to see whether an
+ * object is stored needs no scan of all of it.
+ */
+export function openObject(
+  encoding: Encoding,
+  projection: Projection,
+  body: Uint8Array,
+): ReadObject {
   if (encoding === 'protobuf') {
     const { gvk, raw } = openEnvelope(asBuffer(body))
     return { gvk, object: apiObjectInProtobuf(raw) }
   }
-  const { gvk, bytes } = separateKind(onlyObject(asBuffer(body)), projection)
+  const { gvk, bytes } = separateKind(trimmed(asBuffer(body)), projection)
   if (projection !== 'table') return { gvk, object: apiObjectInJson(projection, bytes) }
   const row = onlyRow(bytes)
   const shown = row && apiObjectInJson('table', row)

@@ -1,7 +1,7 @@
 import { asBuffer, joined } from '../../base/bytes.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { readObject } from '../../api/codec/object.ts'
+import { checkBody, openObject, readObject } from '../../api/codec/object.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
 import { inflated, isReadable, withLength } from '../../http/exchange/unpacked.ts'
 import type {
@@ -163,12 +163,22 @@ export class Recorder {
     const representation = answeredRepresentation(exchange, encoding, body)
     if (representation === undefined) return asItCame
     const { projection } = representation
-    const read = this.#reading(exchange, () => readObject(encoding, projection, body))
+    const read = this.#reading(exchange, () => openObject(encoding, projection, body))
     if (!read) return asItCame
     // The name of a created object is in its body, and in the answer.
     const name = info.name ?? read.object.name
     const key = { ...objectKey(exchange, info, representation), name }
     const reply: ObjectReply = { ...asItCame, kind: 'object', representation, ...read }
+    // What is stored was scanned when it was stored.
+    if (this.#store.holds(key, read.object)) {
+      this.hooks.onRecorded('object')
+      return reply
+    }
+    const isWhole = this.#reading(exchange, () => {
+      checkBody(encoding, body)
+      return true
+    })
+    if (!isWhole) return asItCame
     return this.#write('object', this.#store.put(key, read.gvk, read.object)).then(() => reply)
   }
 

@@ -22,6 +22,8 @@ export interface FilterChain {
   readonly state: ChainState
   /** Inputs that are unknown and awaited. Until they are known, the hub must not answer. */
   readonly missingInputs: readonly InputName[]
+  /** The inputs of these filters. */
+  readonly needs: ReadonlySet<InputName>
   /** An object in protobuf that the chain changes is as long as before, and none is withheld. */
   readonly keepsLengths: boolean
   /**
@@ -37,6 +39,7 @@ export const chainWith = (chain: FilterChain, apply: FilterChain['apply']): Filt
   filters: chain.filters,
   state: chain.state,
   missingInputs: chain.missingInputs,
+  needs: chain.needs,
   keepsLengths: chain.keepsLengths,
   apply,
 })
@@ -87,6 +90,7 @@ export interface FilterListOptions {
   readonly active: readonly ActiveFilter[]
   readonly state: ChainState
   readonly missingInputs: readonly InputName[]
+  readonly needs: ReadonlySet<InputName>
   readonly observer: FilterObserver
 }
 
@@ -94,6 +98,7 @@ export class FilterList implements FilterChain {
   readonly filters: readonly string[]
   readonly state: ChainState
   readonly missingInputs: readonly InputName[]
+  readonly needs: ReadonlySet<InputName>
   readonly keepsLengths: boolean
   readonly #options: FilterListOptions
 
@@ -101,6 +106,7 @@ export class FilterList implements FilterChain {
     this.filters = options.active.map(({ definition }) => definition.name)
     this.state = options.state
     this.missingInputs = options.missingInputs
+    this.needs = options.needs
     this.keepsLengths = options.active.every(({ definition }) => definition.keepsLength)
     this.#options = options
   }

@@ -89,17 +89,6 @@ export class Filters implements FilterChains {
     return chain
   }
 
-  /** The inputs that the matching filters need. */
-  needs(
-    component: string,
-    gvr: GVR,
-    verb: ResourceVerb,
-    scope?: RequestScope,
-  ): ReadonlySet<InputName> {
-    const definitions = this.#matching(component, gvr, verb, scope)
-    return definitions.length === 0 ? nothing : new Set(definitions.flatMap(({ needs }) => needs))
-  }
-
   /**
    * Whether a filter may withhold objects, now or under other inputs: then the type of an event
    * depends on the previous state of its object.
@@ -227,12 +216,11 @@ export class Filters implements FilterChains {
       active,
       state,
       missingInputs: missingInputs(definitions, this.#inputs),
+      needs: new Set(definitions.flatMap(({ needs }) => needs)),
       observer: this.#observer,
     })
   }
 }
-
-const nothing: ReadonlySet<InputName> = new Set()
 
 const canWithhold = ({ withholds, onError }: FilterDefinition): boolean =>
   withholds !== false || onError === 'withhold'

@@ -192,6 +192,11 @@ export interface ObjectStore extends AsyncDisposable {
   /** The key of the whole copy of which a caller's key shows what the caller may have. */
   copyOf<Key extends Pick<ObjectKey, 'partition' | 'gvr'>>(key: Key): Key
   /**
+   * Whether the object is recorded byte for byte, recently, and the identity of the key may read
+   * it: to put it would change nothing.
+   */
+  holds(key: ObjectKey, object: ApiObject): boolean
+  /**
    * Records an object, which the identity of the key may read from now on. An older version than
    * the stored one changes nothing else.
    */

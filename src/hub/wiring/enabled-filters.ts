@@ -123,7 +123,8 @@ export class EnabledFilters extends Filters {
 
   /** The inputs that the filters of an exchange need. */
   needsOf({ component, info }: Exchange): ReadonlySet<InputName> {
-    return info.isResource ? this.needs(component, info.gvr, info.verb, info) : nothing
+    if (!info.isResource) return nothing
+    return this.chainFor(component, info.gvr, info.verb, info)?.needs ?? nothing
   }
 
   /** The names of the filters of modules. */

@@ -38,7 +38,8 @@ void t.test('only requests that show the address of the hub wait for it', async 
     learn: ensureInputsOf({
       filters: {
         needsOf: ({ component, info }) =>
-          info.isResource ? filters.needs(component, info.gvr, info.verb, info) : new Set(),
+          (info.isResource && filters.chainFor(component, info.gvr, info.verb, info)?.needs) ||
+          new Set(),
       },
       inputs: {
         ensure: (names) => {

@@ -112,14 +112,18 @@ export function tableOf(gvk: GVK, row: ApiObject, extra = '"columnDefinitions":n
   return [Buffer.from(head), asBuffer(row.bytes), Buffer.from(']}')]
 }
 
-/** The only object in `body`, without the white space around it. */
-export function onlyObject(body: Buffer): Buffer {
+/** `body` without the white space around it, which is one object if `checkOnlyObject` says so. */
+export function trimmed(body: Buffer): Buffer {
   const start = skipSpace(body, 0)
   if (body[start] !== 0x7b) throw new MalformedBody('no object')
-  const end = new Scanner().scan(body, start, body.length)
-  if (end < 0) throw new MalformedBody('the object ends too early')
-  for (let at = end; at < body.length; at++) {
-    if (!isSpace(body[at])) throw new MalformedBody('something follows the object')
-  }
+  let end = body.length
+  while (isSpace(body[end - 1])) end--
   return body.subarray(start, end)
+}
+
+/** Throws a `MalformedBody` where `bytes` are not one object and nothing else. */
+export function checkOnlyObject(bytes: Buffer): void {
+  const end = new Scanner().scan(bytes, 0, bytes.length)
+  if (end < 0) throw new MalformedBody('the object ends too early')
+  if (end < bytes.length) throw new MalformedBody('something follows the object')
 }

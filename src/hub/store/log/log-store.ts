@@ -196,13 +196,19 @@ export class LogStore implements ObjectStore {
     return { ...key, partition: { ...partition, identity: everyone } }
   }
 
+  holds(key: ObjectKey, object: ApiObject): boolean {
+    const record = this.#recordFor(key, object)
+    if (record?.held === undefined || !isRecent(record.confirmedAt)) return false
+    return this.#parts.bodies.isHeld(this.#scopeKey(key), object, record.held)
+  }
+
   put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
+    const record = this.#recordFor(key, object)
+    const isOlder = record !== undefined && !mayFollow(object.resourceVersion, record.version)
+    if (isOlder || this.holds(key, object)) return alreadyStored
     const { path, bodies } = this.#parts
     const scope = this.#scopeKey(key)
     const holder = holderOf(key)
-    const stored = this.#scopeOf(key)
-    if (stored && this.#forgetting === 0 && this.#hasRecorded(stored, object, holder))
-      return alreadyStored
     const compose = (): Composed => {
       const [confirmedAt, mark] = [now(), markOf(object)]
       return {
@@ -304,12 +310,12 @@ export class LogStore implements ObjectStore {
     release()
   }
 
-  /** Whether a put changes nothing: the record is of this state, or of a newer one. */
-  #hasRecorded(scope: Scope, object: ApiObject, holder: Identity | undefined): boolean {
-    const record = scope.records.get(nameKey(object))
-    if (!record?.held || !isGiven(record, holder)) return false
-    if (!mayFollow(object.resourceVersion, record.version)) return true
-    return this.#parts.bodies.isHeld(scope.key, object, record.held) && isRecent(record.confirmedAt)
+  /** The record of an object that the identity may read; none while one is being forgotten. */
+  #recordFor(key: ObjectKey, object: ApiObject): Collection | undefined {
+    if (this.#forgetting > 0) return undefined
+    const scope = this.#scopeOf(key)
+    const record = scope?.records.get(nameKey(object))
+    return scope && record && isGiven(record, holderOf(key)) ? record : undefined
   }
 
   /** Whether there is anything that it could remove. */
