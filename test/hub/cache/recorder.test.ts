@@ -40,3 +40,15 @@ void t.test('an impossible object name is requested like any other', async (t) =
   }
   t.strictSame(cache.failures, [])
 })
+
+void t.test('an answer that is not one object is passed on, and not recorded', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  const spec = (of: string): string => aAt(11).replace(/\}$/, `,"spec":${of}}`)
+  for (const malformed of [spec('{"a":"b"'), spec('{"a":"b}'), spec('{}') + '{}']) {
+    cache.failures.length = 0
+    const reply = await cache.ask(podA).reply(malformed)
+    t.match(reply, { kind: 'body', body: Buffer.from(malformed) })
+    t.equal(cache.failures.length, 1)
+    t.equal(cache.object('a'), undefined)
+  }
+})
