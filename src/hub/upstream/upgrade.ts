@@ -1,13 +1,17 @@
+import type { Agent as AnyAgent, ClientRequest, IncomingMessage } from 'node:http'
+import { Agent as TlsAgent } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
+import util from 'node:util'
+import type HttpProxy from 'http-proxy'
 import { onAbort } from '../../base/abort.ts'
 import { after, elapsed, afterUnlessClosed } from '../../base/clock.ts'
-import { request } from '../../base/node-http.ts'
+import { Agent as PlainAgent } from '../../base/node-http.ts'
 import type { OpenList } from '../../base/open-list.ts'
 import { resetSocket } from '../../base/reset-socket.ts'
 import type { Connections } from '../../http/client/connections.ts'
-import { closingHead, headOf } from '../../http/exchange/closing-head.ts'
+import { closingHead } from '../../http/exchange/closing-head.ts'
 import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
@@ -25,6 +29,11 @@ export const upgradeAnswerMs = 60_000
 const lingerMs = 1_000
 
 export type Upgrade = (exchange: Exchange) => Promise<UpgradeReply>
+
+/** http-proxy's passes over an upgrade, which its types leave out. */
+interface WithPasses {
+  wsPasses: { readonly name: string }[]
+}
 
 /** A connection that was made for one upgrade, and the request to send on it. */
 export interface UpgradeTarget {
@@ -70,12 +79,16 @@ export const upgrader = (
     }
   }, answerMs)
 
+// Loaded with the first upgrade: many nodes never have one.
+let loading: Promise<HttpProxy> | undefined
+
 /** The same, to where `open` connects. */
 export function upgraderTo(
   open: (exchange: Exchange) => Promise<UpgradeTarget>,
   answerMs: number = upgradeAnswerMs,
 ): Upgrade {
   return async (exchange) => {
+    const proxy = await (loading ??= upgradingProxy())
     const target = await open(exchange)
     const { socket: upstreamSocket, origin, underWay, received } = target
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
@@ -98,6 +111,10 @@ export function upgraderTo(
       finalStatus: answered,
       finalHead,
       take: (socket, head) => {
+        answerCallbacks.set(socket, (answer) => {
+          tell(answer.status)
+          tellHead({ ...answer, ...(target.isStarting?.() && { isStarting: true }) })
+        })
         const late = after(answerMs, () => socket.destroy())
         void answered.then(() => late[Symbol.dispose]())
         if (received) upstreamSocket.on('data', received)
@@ -110,10 +127,9 @@ export function upgraderTo(
           upstreamSocket.destroy()
           tell(0)
         })
-        if (head.byteLength > 0) socket.unshift(head)
-        join(exchange, socket, target, (answer) => {
-          tell(answer.status)
-          tellHead({ ...answer, ...(target.isStarting?.() && { isStarting: true }) })
+        proxy.ws(asRequest(exchange, socket, target), socket, head, {
+          target: origin,
+          agent: handing(upstreamSocket, origin),
         })
       },
     }
@@ -123,45 +139,33 @@ export function upgraderTo(
 /** The head of the answer to an upgrade. */
 type AnswerHead = Pick<BytesReply, 'status' | 'headers' | 'isStarting'>
 
-/** Sends the request, and passes its answer and all that follows to the client. */
-function join(
-  { method, headers: requested }: Exchange,
-  client: Duplex,
-  { socket, url, headers }: UpgradeTarget,
-  onAnswer: (head: AnswerHead) => void,
-): void {
-  const lengthless = method === 'GET' || headers.has('content-length')
-  const sent = lengthless ? headers : headers.with('Content-Length', '0')
-  const sending = request({
-    createConnection: () => socket,
-    method,
-    path: url,
-    headers: sent.with('Connection', 'Upgrade').with('Upgrade', requested.get('upgrade') ?? '').raw,
+/**
+ * Called with the head of the answer, by the client's socket: http-proxy's events identify the
+ * request by nothing else.
+ */
+const answerCallbacks = new WeakMap<Duplex, (answer: AnswerHead) => void>()
+
+async function upgradingProxy(): Promise<HttpProxy> {
+  // http-proxy reads util._extend when it loads. Node prints a deprecation warning at its first
+  // use, and documents Object.assign as the replacement.
+  Object.assign(util, { _extend: Object.assign })
+  const { default: httpProxy } = await import('http-proxy')
+  const proxy = httpProxy.createProxyServer({ ws: true, xfwd: false, changeOrigin: true })
+  // The first pass destroys every upgrade but a WebSocket's GET; SPDY upgrades by POST.
+  const passes = proxy as unknown as WithPasses
+  passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader')
+  proxy.on('proxyReqWs', (request, client, socket) => {
+    // http-proxy would rewrite the path, and merge double slashes.
+    request.path = client.url ?? '/'
+    request.once('upgrade', ({ rawHeaders }: IncomingMessage) =>
+      answerCallbacks.get(socket)?.({ status: 101, headers: new HeaderList(rawHeaders) }),
+    )
+    answerRefusals(request, socket)
   })
-  sending.once('error', () => breakOff(client))
-  sending.once('upgrade', ({ statusMessage, rawHeaders }, _socket, early) => {
-    const received = new HeaderList(rawHeaders)
-    onAnswer({ status: 101, headers: received })
-    client.write(headOf(101, statusMessage ?? '', received), 'latin1')
-    if (early.byteLength > 0) client.write(early)
-    socket.on('error', () => breakOff(client))
-    socket.pipe(client).pipe(socket)
+  proxy.on('error', (_error, _request, socket) => {
+    if (socket instanceof Socket) breakOff(socket)
   })
-  // A server that does not upgrade says why in an ordinary answer, by which clients choose the next
-  // protocol to try. It is passed on unchanged.
-  sending.once('response', (response) => {
-    const { statusCode: status = 0, statusMessage = '' } = response
-    const received = new HeaderList(response.rawHeaders)
-    onAnswer({ status, headers: received })
-    const passed = received.without((name) => ofFraming.has(name))
-    client.write(closingHead(status, statusMessage, passed), 'latin1')
-    response.pipe(client)
-    client.once('finish', () => afterUnlessClosed(client, lingerMs, () => client.destroy()))
-    response.once('close', () => {
-      if (!response.complete) breakOff(client)
-    })
-  })
-  sending.end()
+  return proxy
 }
 
 /** Connects to the first upstream that accepts. */
@@ -185,6 +189,73 @@ async function connect(
     }
   }
   throw new Unreachable(false, failure)
+}
+
+/** An agent for one connection that exists already. */
+function handing(socket: Socket, origin: string): AnyAgent {
+  const agent = origin.startsWith('https:')
+    ? new TlsAgent({ keepAlive: false })
+    : new PlainAgent({ keepAlive: false })
+  agent.createConnection = () => socket
+  return agent
+}
+
+/** The part of a request that http-proxy reads, with the fields that the hub passes on. */
+function asRequest(
+  { method, headers }: Exchange,
+  socket: Duplex,
+  { url, headers: passed }: UpgradeTarget,
+): IncomingMessage {
+  const sent = passed.with('Connection', 'Upgrade').with('Upgrade', headers.get('upgrade') ?? '')
+  return {
+    method,
+    url,
+    headers: grouped(sent),
+    socket,
+    connection: socket,
+  } as unknown as IncomingMessage
+}
+
+/** Fields by name in their own case, repeated ones as lists: node:http sends these unchanged. */
+function grouped(headers: HeaderList): Record<string, string | string[]> {
+  const fields = new Map<string, { name: string; values: string[] }>()
+  for (let i = 0; i < headers.raw.length; i += 2) {
+    const name = headers.raw[i] ?? ''
+    const field = fields.get(name.toLowerCase()) ?? { name, values: [] }
+    field.values.push(headers.raw[i + 1] ?? '')
+    fields.set(name.toLowerCase(), field)
+  }
+  return Object.fromEntries(
+    [...fields.values()].map(({ name, values }) => {
+      const [only] = values
+      // http-proxy rewrites the host by this very name.
+      const key = name.toLowerCase() === 'host' ? 'host' : name
+      return [key, values.length === 1 && only !== undefined ? only : values]
+    }),
+  )
+}
+
+/**
+ * A server that does not upgrade says why in an ordinary answer, by which clients choose the next
+ * protocol to try. The hub passes it on unchanged. http-proxy's own handler would fold its fields
+ * and leave a chunked body unchunked; http-proxy adds that handler after it has announced the
+ * request, so the hub removes it in the next tick.
+ */
+function answerRefusals(request: ClientRequest, socket: Duplex): void {
+  process.nextTick(() => {
+    request.removeAllListeners('response').once('response', (response: IncomingMessage) => {
+      const { statusCode = 0, statusMessage = '' } = response
+      const received = new HeaderList(response.rawHeaders)
+      answerCallbacks.get(socket)?.({ status: statusCode, headers: received })
+      const headers = received.without((name) => ofFraming.has(name))
+      socket.write(closingHead(statusCode, statusMessage, headers), 'latin1')
+      response.pipe(socket)
+      socket.once('finish', () => afterUnlessClosed(socket, lingerMs, () => socket.destroy()))
+      response.once('close', () => {
+        if (!response.complete) breakOff(socket)
+      })
+    })
+  })
 }
 
 /** node:http has removed the chunks of the body; it ends with the connection. */
