@@ -1,25 +1,8 @@
-import type { GVK } from '../api/kube/gvk.ts'
-import { apiVersionOf } from '../api/kube/gvk.ts'
-import type { Json, JsonObject } from '../api/kube/json.ts'
+import { goJson } from '../api/codec/json/write.ts'
+import { apiVersionOf, type GVK } from '../api/kube/gvk.ts'
+import type { JsonObject } from '../api/kube/json.ts'
 import { apiVersionOfKind, type Kind } from './kinds.ts'
 import { withoutType, type KubeObject } from './object.ts'
-
-const escapes: Record<string, string> = {
-  '<': '\\u003c',
-  '>': '\\u003e',
-  '&': '\\u0026',
-  '\u2028': '\\u2028',
-  '\u2029': '\\u2029',
-}
-
-const escapeForHtml = (text: string): string =>
-  text.replace(/[<>&\u2028\u2029]/g, (character) => escapes[character] ?? character)
-
-/** JSON as Go's encoder writes it: no spaces, and safe inside HTML. */
-export const jsonText = (value: Json): string => escapeForHtml(JSON.stringify(value))
-
-/** JSON for people: indented, without a line end. */
-export const prettyText = (value: Json): string => escapeForHtml(JSON.stringify(value, null, 2))
 
 // An object never changes, so its text is made once, however many watches send it.
 const texts = new WeakMap<KubeObject, string>()
@@ -28,7 +11,7 @@ const texts = new WeakMap<KubeObject, string>()
 function textOf(kind: Kind, object: KubeObject): string {
   const known = texts.get(object)
   if (known !== undefined) return known
-  const text = kind.custom ? jsonText(object) : jsonText(withoutType(object)).slice(1, -1)
+  const text = kind.custom ? goJson(object) : goJson(withoutType(object)).slice(1, -1)
   texts.set(object, text)
   return text
 }
@@ -51,10 +34,10 @@ export function listText(kind: Kind, metadata: JsonObject, objects: readonly Kub
   const items = objects.map((object) => itemText(kind, object)).join(',')
   const apiVersion = apiVersionOfKind(kind)
   if (!kind.custom) {
-    return `{"kind":"${kind.kind}List","apiVersion":"${apiVersion}","metadata":${jsonText(metadata)},"items":[${items}]}`
+    return `{"kind":"${kind.kind}List","apiVersion":"${apiVersion}","metadata":${goJson(metadata)},"items":[${items}]}`
   }
   const sorted = { continue: '', ...metadata }
-  return `{"apiVersion":"${apiVersion}","items":[${items}],"kind":"${kind.kind}List","metadata":${jsonText(sorted)}}`
+  return `{"apiVersion":"${apiVersion}","items":[${items}],"kind":"${kind.kind}List","metadata":${goJson(sorted)}}`
 }
 
 /** A list as a value. */

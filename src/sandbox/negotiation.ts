@@ -1,6 +1,11 @@
 import { mediaType, type Encoding, type Projection } from '../api/kube/media-type.ts'
 import { notAcceptable, onlyAcceptable, StatusError } from '../api/kube/status.ts'
-import { parseAccept, type AcceptClause } from '../api/request/representation.ts'
+import {
+  encodingOfType,
+  parseAccept,
+  representationsOf,
+  tableOptionsOf,
+} from '../api/request/representation.ts'
 import { isTrue } from '../api/request/request-info.ts'
 import type { SeenRequest } from './requests.ts'
 
@@ -10,7 +15,7 @@ export interface ResponseFormat {
   /** Of meta.k8s.io, for Table and PartialObjectMetadata. */
   readonly version: string
   /** The object in each row of a Table. */
-  readonly include: 'None' | 'Metadata' | 'Object'
+  readonly included: string
   readonly pretty: boolean
 }
 
@@ -24,13 +29,6 @@ export interface Offer {
   readonly streams?: boolean
 }
 
-const encodings: Record<string, Encoding> = {
-  'application/json': 'json',
-  'application/vnd.kubernetes.protobuf': 'protobuf',
-  'application/*': 'json',
-  '*/*': 'json',
-}
-
 const plainTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
 const streamTypes = [
   'application/json;stream=watch',
@@ -38,59 +36,26 @@ const streamTypes = [
 ]
 
 /**
- * The first acceptable clause, as apiserver pkg/endpoints/handlers/negotiation does it. Throws a
- * StatusError 406.
+ * The first acceptable representation, as apiserver pkg/endpoints/handlers/negotiation does it.
+ * Throws a StatusError 406.
  */
 export function negotiate(request: SeenRequest, offer: Offer): ResponseFormat {
-  const clauses = parseAccept(request.headers['accept'] as string | undefined)
-  for (const clause of clauses) {
-    const found = accepted(clause, request, offer)
-    if (found) return found
+  const accept = request.headers['accept'] as string | undefined
+  const found = representationsOf(accept, request.query).find(
+    ({ encoding, projection }) =>
+      (encoding === 'json' || offer.protobuf) && (projection === 'object' || offer.conversions),
+  )
+  if (found) {
+    const { encoding, projection } = found
+    return { encoding, projection, ...tableOptionsOf(found), pretty: wantsPretty(request) }
   }
-  const known = clauses.some(({ type }) => encodings[type] !== undefined)
+  const known = parseAccept(accept).some(({ type }) => encodingOfType[type] !== undefined)
   throw new StatusError(
     known || offer.custom
       ? onlyAcceptable(plainTypes)
       : notAcceptable(offer.streams === true ? [...plainTypes, ...streamTypes] : plainTypes),
   )
 }
-
-function accepted(
-  clause: AcceptClause,
-  request: SeenRequest,
-  offer: Offer,
-): ResponseFormat | undefined {
-  const encoding = encodings[clause.type]
-  if (!encoding || (encoding === 'protobuf' && !offer.protobuf)) return undefined
-  const projection = shapeOf(clause, encoding, offer)
-  return (
-    projection && {
-      encoding,
-      projection,
-      version: clause.parameters.get('v') ?? 'v1',
-      include: included(request.query.get('includeObject')),
-      pretty: wantsPretty(request),
-    }
-  )
-}
-
-function shapeOf(
-  { parameters }: AcceptClause,
-  encoding: Encoding,
-  offer: Offer,
-): Projection | undefined {
-  const as = parameters.get('as')
-  if (as === undefined) return 'object'
-  if (!offer.conversions || parameters.get('g') !== 'meta.k8s.io') return undefined
-  if (!['v1', 'v1beta1'].includes(parameters.get('v') ?? '')) return undefined
-  if (as === 'Table') return encoding === 'protobuf' ? undefined : 'table'
-  return as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList'
-    ? 'metadata'
-    : undefined
-}
-
-const included = (text: string | null): ResponseFormat['include'] =>
-  text === 'None' || text === 'Object' ? text : 'Metadata'
 
 const people = /^(curl|Wget|Mozilla\/5\.0)/
 
@@ -104,7 +69,7 @@ export const plainJson = (request: SeenRequest): ResponseFormat => ({
   encoding: 'json',
   projection: 'object',
   version: 'v1',
-  include: 'Metadata',
+  included: 'Metadata',
   pretty: wantsPretty(request),
 })
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { JsonObject } from '../api/kube/json.ts'
 import type { Catalog } from './catalog.ts'
-import { jsonText } from './encoding.ts'
+import { goJson } from '../api/codec/json/write.ts'
 import type { Kind } from './kinds.ts'
 
 /** `/openapi/v2`: the names of kinds alone, as kubectl reads `/openapi/v3`. */
@@ -24,7 +24,7 @@ export const openApiV3Index = (catalog: Catalog): JsonObject => ({
 
 /** The hash by which the index distinguishes versions of a schema. */
 export const schemaHash = (document: JsonObject): string =>
-  createHash('sha512').update(jsonText(document)).digest('hex').toUpperCase()
+  createHash('sha512').update(goJson(document)).digest('hex').toUpperCase()
 
 /**
  * `/openapi/v3/<prefix>`; undefined where no kind is served under it. With as much detail as

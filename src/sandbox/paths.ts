@@ -5,7 +5,7 @@ import { notFound, methodNotAllowed, resourceNotFound, StatusError } from '../ap
 import { sendBody, sendObject, sendText } from './answer.ts'
 import type { Api, Call } from './call.ts'
 import { aggregatedVersion, Discovery, discoveryTag } from './discovery.ts'
-import { jsonText, prettyText } from './encoding.ts'
+import { goJson } from '../api/codec/json/write.ts'
 import { negotiate, plainJson } from './negotiation.ts'
 import { openApiV2, openApiV3, openApiV3Index, schemaHash } from './openapi.ts'
 import { hasProtobuf } from './render.ts'
@@ -62,10 +62,10 @@ const sendJson = (call: Call, text: string, contentType = 'application/json'): v
   sendBody(call, { contentType, bytes: Buffer.from(text) })
 
 const documents: Record<string, (api: Api, call: Call) => void> = {
-  '/openapi/v2': (api, call) => sendJson(call, jsonText(openApiV2(api.registry.catalog))),
-  '/version': (_api, call) => sendJson(call, prettyText(version)),
+  '/openapi/v2': (api, call) => sendJson(call, goJson(openApiV2(api.registry.catalog))),
+  '/version': (_api, call) => sendJson(call, goJson(version, 2)),
   '/openid/v1/jwks': (api, call) =>
-    sendJson(call, jsonText(api.tokens.keySet), 'application/jwk-set+json'),
+    sendJson(call, goJson(api.tokens.keySet), 'application/jwk-set+json'),
   '/.well-known/openid-configuration': (_api, call) => {
     const host = String(call.seen.headers['host'] ?? 'localhost')
     const configuration = {
@@ -75,13 +75,13 @@ const documents: Record<string, (api: Api, call: Call) => void> = {
       subject_types_supported: ['public'],
       id_token_signing_alg_values_supported: ['ES256'],
     }
-    sendJson(call, jsonText(configuration))
+    sendJson(call, goJson(configuration))
   },
   '/': (api, call) => {
     const paths = ['/api', '/api/v1', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3']
     const groups = new Discovery(api.registry.catalog).groups()['groups'] as { name: string }[]
     const all = [...paths, ...groups.map(({ name }) => `/apis/${name}`), '/readyz', '/version']
-    sendJson(call, prettyText({ paths: all.toSorted() }))
+    sendJson(call, goJson({ paths: all.toSorted() }, 2))
   },
 }
 
@@ -105,7 +105,7 @@ function discover(api: Api, call: Call, path: string): boolean {
     sendDiscovery(call, prefix === 'api' ? discovery.core(address) : discovery.groups())
     return true
   }
-  const bytes = Buffer.from(`${jsonText(discovery.aggregated(prefix === 'api', aggregated))}\n`)
+  const bytes = Buffer.from(`${goJson(discovery.aggregated(prefix === 'api', aggregated))}\n`)
   sendBody(call, {
     contentType: `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`,
     bytes,
@@ -135,7 +135,7 @@ function sendSchema(api: Api, call: Call, path: string): boolean {
     sendBody(call, { status: 301, contentType: 'text/html', bytes: Buffer.alloc(0), headers })
     return true
   }
-  const text = plainJson(call.seen).pretty ? prettyText(document) : jsonText(document)
+  const text = plainJson(call.seen).pretty ? goJson(document, 2) : goJson(document)
   // The index has no type in Go, whose server guesses one.
   if (isIndex)
     sendBody(call, { contentType: 'text/plain; charset=utf-8', bytes: Buffer.from(text) })

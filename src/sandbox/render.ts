@@ -7,7 +7,8 @@ import type { Status } from '../api/kube/status.ts'
 import { columnsOfBuiltin } from '../api/kube/tables/columns.ts'
 import { defaultColumns } from '../api/kube/tables/custom.ts'
 import { columnDefinitions, partialMetadata, rowOf } from '../api/kube/tables/table.ts'
-import { jsonText, listObject, listText, objectText, prettyText } from './encoding.ts'
+import { goJson } from '../api/codec/json/write.ts'
+import { listObject, listText, objectText } from './encoding.ts'
 import { apiVersionOfKind, gvkOf, listGvkOf, type Kind } from './kinds.ts'
 import type { ListResult } from './list.ts'
 import type { ResponseFormat } from './negotiation.ts'
@@ -23,7 +24,7 @@ export const hasProtobuf = (gvk: GVK): boolean => schemaOf(gvk) !== undefined
 /** A value in the encoding of an answer. */
 export function encode(gvk: GVK, value: JsonObject, format: ResponseFormat): Buffer {
   if (format.encoding === 'protobuf') return toProtobuf(gvk, value)
-  return Buffer.from(format.pretty ? prettyText(value) : `${jsonText(value)}\n`)
+  return Buffer.from(format.pretty ? goJson(value, 2) : `${goJson(value)}\n`)
 }
 
 /** An object in the negotiated format. */
@@ -83,14 +84,14 @@ export function renderEvent(
   const { gvk, value } = converted(kind, object, format, first)
   return format.encoding === 'protobuf'
     ? protobufFrame(type, toProtobuf(gvk, value))
-    : frame(type, jsonText(value))
+    : frame(type, goJson(value))
 }
 
 export const renderErrorEvent = (status: Status, { encoding }: ResponseFormat): Buffer => {
   const value = status as unknown as JsonObject
   return encoding === 'protobuf'
     ? protobufFrame('ERROR', toProtobuf(statusGvk, value))
-    : frame('ERROR', jsonText(value))
+    : frame('ERROR', goJson(value))
 }
 
 const frame = (type: string, object: string): Buffer =>
@@ -131,12 +132,12 @@ function tableOf(
   kind: Kind,
   objects: readonly KubeObject[],
   metadata: JsonObject,
-  { version, include }: ResponseFormat,
+  { version, included }: ResponseFormat,
   withColumns: boolean,
 ): JsonObject {
   const columns = columnsOfBuiltin(kind.gvr) ?? defaultColumns
   const carried = (object: KubeObject): Json =>
-    include === 'None' ? null : include === 'Object' ? object : partialMetadata(object, version)
+    included === 'None' ? null : included === 'Object' ? object : partialMetadata(object, version)
   return {
     kind: 'Table',
     apiVersion: `meta.k8s.io/${version}`,

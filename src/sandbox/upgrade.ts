@@ -11,7 +11,7 @@ import {
 } from '../api/kube/status.ts'
 import { admit, statusOf } from './api.ts'
 import type { Api } from './call.ts'
-import { jsonText } from './encoding.ts'
+import { goJson } from '../api/codec/json/write.ts'
 import type { SeenRequest } from './requests.ts'
 import type { User } from './users.ts'
 
@@ -95,7 +95,7 @@ function accept(
 }
 
 function refuse({ seen, socket }: Upgrade, status: Status): void {
-  const body = `${jsonText(status as unknown as JsonObject)}\n`
+  const body = `${goJson(status as unknown as JsonObject)}\n`
   socket.end(
     headText(status.code, STATUS_CODES[status.code] ?? '', [
       ['Audit-Id', String(seen.headers['audit-id'] ?? randomUUID())],
