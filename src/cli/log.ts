@@ -3,7 +3,7 @@ import { destination, pino, stdSerializers, stdTimeFunctions, type LogFn, type L
 import { after } from '../base/clock.ts'
 import { isExpectedFault } from '../base/expected-fault.ts'
 import { RepeatLimiter } from '../base/repeat-limiter.ts'
-import type { RecentLines } from '../base/recent-lines.ts'
+import type { RecentLines } from '../base/recent-items.ts'
 import type { LogLevel } from '../config/config.ts'
 
 /** Where log lines go. */

@@ -1,7 +1,7 @@
 import { OpenList } from '../base/open-list.ts'
 import type { Logger } from 'pino'
 import { makeSyncedFolder } from '../base/folder.ts'
-import type { RecentLines } from '../base/recent-lines.ts'
+import type { RecentLines } from '../base/recent-items.ts'
 import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
 import type { SettingsReport } from '../config/settings-in-force.ts'
 import { checkResults, isReady } from '../http/server/ops.ts'

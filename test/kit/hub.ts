@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { keepProcessAlive, turn } from '../../src/base/clock.ts'
-import { RecentLines } from '../../src/base/recent-lines.ts'
+import { RecentLines } from '../../src/base/recent-items.ts'
 import { alsoTo, createLog, recentLogBounds } from '../../src/cli/log.ts'
 import type { HubConfig } from '../../src/config/config.ts'
 import { startHub, type Hub } from '../../src/hub/hub.ts'

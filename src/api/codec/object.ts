@@ -2,8 +2,8 @@ import { asBuffer } from '../../base/bytes.ts'
 import type { GVK } from '../kube/gvk.ts'
 import type { Encoding, Projection } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
-import { apiObject as apiObjectInJson } from './json/identity.ts'
 import {
+  apiObject as apiObjectInJson,
   checkOnlyObject,
   isTable,
   onlyRow,

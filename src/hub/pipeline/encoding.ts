@@ -1,4 +1,4 @@
-import { BufferPool } from '../../base/buffer-pool.ts'
+import { BufferPool } from '../../base/bytes.ts'
 import { elapsed, sleep } from '../../base/clock.ts'
 import { objectBody } from '../../api/codec/object.ts'
 import { listItems, listSeparator } from '../../api/codec/render.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { builtInGroups } from '../../api/kube/built-in-groups.ts'
+import { builtInGroups } from '../../api/kube/gvk.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
 import { isNewer, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import { hubIdentity } from '../../api/request/identity.ts'

@@ -6,8 +6,7 @@ import type { ApiObject } from '../../kube/object.ts'
 import { PathError, type Cursor, type Element, type Path, type Scalar } from '../element.ts'
 import { MalformedBody } from '../malformed-body.ts'
 import { checkDecodable } from '../decode-limit.ts'
-import { elementsOf, locate, rowObject } from './locate.ts'
-import { Members, skipSpace, textOf, valueEnd } from './members.ts'
+import { elementsOf, locate, rowObject, Members, skipSpace, textOf, valueEnd } from './members.ts'
 
 /** See `Cursor`. The members of the object, and theirs, are scanned once, at the first read. */
 export class JsonCursor implements Cursor {

@@ -2,8 +2,15 @@ import type { GVK } from '../../kube/gvk.ts'
 import { PathError, type Path } from '../element.ts'
 import type { Edit, EditValue, ElementChange } from '../change.ts'
 import { JsonElement } from './cursor.ts'
-import { elementsOf, membersNamed, membersOf, rowObject, type Span } from './locate.ts'
-import { skipSpace, valueEnd } from './members.ts'
+import {
+  elementsOf,
+  membersNamed,
+  membersOf,
+  rowObject,
+  skipSpace,
+  valueEnd,
+  type Span,
+} from './members.ts'
 import { goJson } from './write.ts'
 
 /** A range of bytes and its replacement. */

@@ -7,7 +7,7 @@ import type { DecodedChunk, DecodedListEnd, ListDecoder, ListHead } from '../dec
 import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
 import { listKind } from '../list.ts'
 import { DeferredHead } from '../deferred-head.ts'
-import { apiObject, gvkIn } from './identity.ts'
+import { apiObject, gvkIn } from './single.ts'
 import { ListMembers } from './list-members.ts'
 import { isSpace } from './members.ts'
 import { Scanner } from './scanner.ts'

@@ -9,10 +9,9 @@ import { MalformedBody } from '../malformed-body.ts'
 import { statusOf } from '../status.ts'
 import type { WatchDecoder } from '../decoder.ts'
 import { isEventType, type WatchEvent } from '../watch.ts'
-import { apiObject } from './identity.ts'
+import { apiObject, separateKind } from './single.ts'
 import { isSpace, Members } from './members.ts'
 import { Scanner } from './scanner.ts'
-import { separateKind } from './single.ts'
 
 const newline = 0x0a
 const newlineBytes = Buffer.from('\n')

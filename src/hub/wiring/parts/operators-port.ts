@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { RecentLines } from '../../../base/recent-lines.ts'
+import type { RecentLines } from '../../../base/recent-items.ts'
 import type { Secret } from '../../../base/secret.ts'
 import { storedToken } from '../../../base/stored-key.ts'
 import type { StartConfig } from '../../../config/hub-config.ts'

@@ -1,6 +1,6 @@
 import { now } from '../../../base/clock.ts'
 import { ownVersion } from '../../../base/own-version.ts'
-import type { RecentLines } from '../../../base/recent-lines.ts'
+import type { RecentLines } from '../../../base/recent-items.ts'
 import { parseJson } from '../../../api/kube/json.ts'
 import type { StartConfig } from '../../../config/hub-config.ts'
 import type { Connections } from '../../../http/client/connections.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BufferPool } from '../../src/base/buffer-pool.ts'
+import { BufferPool } from '../../src/base/bytes.ts'
 
 const kibibytes = (count: number, letter: string): Buffer => Buffer.alloc(count * 1024, letter)
 
