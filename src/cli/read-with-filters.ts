@@ -24,7 +24,7 @@ export async function readWithFilters(
   const files = 'mistakes' in result ? result.filterModules : result.config.filters.modules
   if (files.length === 0) return 'mistakes' in result ? result : { ...result, filters: [] }
   // Without modules the loader is not needed.
-  const { loadModules } = await import('../hub/wiring/filter-modules.ts')
+  const { loadModules } = await import('../hub/wiring/enabled-filters.ts')
   const loaded = await loadModules(files)
   if ('mistakes' in loaded) {
     const wrong = loaded.mistakes.map((mistake) => `--filter-module: ${mistake}`)

@@ -17,9 +17,9 @@ import type { AnswerLine } from './pipeline/trace.ts'
 import { AnswerRecord } from './wiring/answer-record.ts'
 import { Boot } from './wiring/boot.ts'
 import { certificateCheck } from './wiring/credentials.ts'
-import { clientPath, cloudPath } from './wiring/data-path.ts'
+import { clientPath, cloudPath, RecordedComponents } from './wiring/data-path.ts'
 import { ensureInputsOf } from './wiring/filter-inputs.ts'
-import { filtersOfModules } from './wiring/filter-modules.ts'
+import { filtersOfModules } from './wiring/enabled-filters.ts'
 import {
   gaugesOnRead,
   logReady,
@@ -29,14 +29,12 @@ import {
 } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
 import { inOwnFolder } from './wiring/own-folder.ts'
-import { checkFormer } from './wiring/former-store.ts'
-import { storeOf } from './wiring/store.ts'
+import { checkFormer, storeOf } from './wiring/store.ts'
 import { openCloud } from './wiring/parts/cloud.ts'
 import { openFilters, openInputs } from './wiring/parts/filters.ts'
 import { openIdentity } from './wiring/parts/identity.ts'
 import { openOperatorsPort } from './wiring/parts/operators-port.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
-import { RecordedComponents } from './wiring/recorded-components.ts'
 import { tracerOf } from './wiring/tracing.ts'
 
 /**

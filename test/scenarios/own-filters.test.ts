@@ -1,5 +1,5 @@
 import t from 'tap'
-import { loadModules } from '../../src/hub/wiring/filter-modules.ts'
+import { loadModules } from '../../src/hub/wiring/enabled-filters.ts'
 import { at, objectOf } from '../kit/client.ts'
 import { allServices, service, services } from '../kit/cloud.ts'
 import { startOnlineHub, startCloud, type TestHub } from '../kit/hub.ts'

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml'
-import type { PodReport } from '../../hub/wiring/status/content-reports.ts'
+import type { PodReport } from '../../hub/wiring/status/object-report.ts'
 import { aligned } from '../aligned.ts'
 import { diffsOf, recordsTable, shownText, type DiffForComponent } from './get.ts'
 import { inspection } from './inspection.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { HubInformer, type InformerState } from '../cache/hub-informer.ts'
+import { HubInformer, unreadable, type InformerState } from '../cache/hub-informer.ts'
 import { readConfigMap, type ClusterSettings, type ConfigMapData } from '../../config/config-map.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { SettingsReport } from '../../config/settings-in-force.ts'
@@ -13,8 +13,7 @@ import { documentAt, putDocument } from '../store/document.ts'
 import type { ObjectKey, ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import { unusableLine } from './health.ts'
-import type { RecordedComponents } from './recorded-components.ts'
-import { unreadable } from './unreadable.ts'
+import type { RecordedComponents } from './data-path.ts'
 import { logFailure } from './log-failure.ts'
 
 interface ConfigMapDependencies {

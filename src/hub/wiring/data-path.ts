@@ -1,10 +1,16 @@
 import type { OpenList } from '../../base/open-list.ts'
 import { now } from '../../base/clock.ts'
 import type { Logger } from 'pino'
-import type { Cachers } from '../cache/cacher/cachers.ts'
+import { Cachers } from '../cache/cacher/cachers.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
-import type { Exchange, Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
+import type {
+  Exchange,
+  Handler,
+  Incoming,
+  WireReply,
+  Credential,
+} from '../../http/exchange/exchange.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import type { ShownStates } from '../filter/shown-states.ts'
 import type { AcceptedCertificates } from '../identity/accepted-certificates.ts'
@@ -47,14 +53,14 @@ import { outageOf } from './outage.ts'
 import { ownKubeletOf } from './own-kubelet.ts'
 import { ownHosts } from './names.ts'
 import type { NodeKeys } from './node-key.ts'
-import { cachersOf } from './cachers.ts'
-import { UnrecordedPrograms, type RecordedComponents } from './recorded-components.ts'
-import { logUnexpected } from './log-failure.ts'
+import { logUnexpected, logFailure } from './log-failure.ts'
 import { Recorder } from '../cache/recorder.ts'
 import { ownComponent } from '../../api/request/component.ts'
-import { hubIdentity } from '../../api/request/identity.ts'
-import { includes } from '../../api/kube/gvk.ts'
+import { hubIdentity, nodeIdentity } from '../../api/request/identity.ts'
+import { includes, qualifiedResource } from '../../api/kube/gvk.ts'
 import { isReview, type RequestInfo } from '../../api/request/request-info.ts'
+import type { Connectivity } from '../cache/cacher/cacher.ts'
+import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 
 interface CloudPathParts {
   readonly config: StartConfig
@@ -126,7 +132,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     forward: rights.heeding(withAuthenticationOutcome(forward)),
   }
   const upstream = upstreamHandlers(callersUpstream, onUnpacked)
-  const cachers = cachersOf(config, { cloud, upstream, store, recorder, filters, metrics, log })
+  const cachers = cachersOf(parts, upstream, recorder)
   const { kubelet, ownUse } = ownKubeletOf({ nodeName, cloud, connections, store, owners })
   const alone: DispatchParts = {
     ...ownUpstream,
@@ -195,7 +201,7 @@ function recorderOf(
   { live, store, recorded, filters, metrics, log }: CloudPathParts,
   { reviews, writes, onUnpacked }: Recordings,
 ): Recorder {
-  const unrecorded = new UnrecordedPrograms(log)
+  const nameUnrecorded = namingUnrecorded(log)
   return new Recorder(
     store,
     (exchange) => {
@@ -206,7 +212,7 @@ function recorderOf(
       if (exchange.identity === hubIdentity || component === ownComponent) return true
       if (recorded.has(component) || filters.actOn(exchange)) return true
       if (isPoolScopeList(info, live())) return true
-      unrecorded.add(exchange)
+      nameUnrecorded(exchange)
       return false
     },
     {
@@ -284,4 +290,89 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
     refused: parts.refused,
     tracer: parts.tracer,
   })
+}
+
+/**
+ * The components whose answers are recorded: those of the configuration, and those that the
+ * cluster's ConfigMap adds. `*` stands for all.
+ */
+export class RecordedComponents {
+  readonly #live: () => LiveConfig
+  #added: ReadonlySet<string> = new Set()
+
+  constructor(live: () => LiveConfig) {
+    this.#live = live
+  }
+
+  /** Replaces the components that were added before. */
+  add(components: ReadonlySet<string>): void {
+    this.#added = components
+  }
+
+  has(component: string): boolean {
+    return [this.#live().cacheComponents, this.#added].some(
+      (names) => names.has('*') || names.has(component),
+    )
+  }
+}
+
+/** As many names are logged: clients choose them. */
+const mostNames = 32
+
+/**
+ * Names each program once whose lists and watches with the node's credentials are not recorded: it
+ * is perhaps one that the node needs to boot.
+ */
+function namingUnrecorded(log: Logger): (exchange: Exchange) => void {
+  const names = new Set<string>()
+  return ({ component, identity, info }) => {
+    if (identity !== nodeIdentity || !info.isResource || names.has(component)) return
+    if ((info.verb !== 'list' && info.verb !== 'watch') || names.size >= mostNames) return
+    names.add(component)
+    log.info(
+      { component, resource: qualifiedResource(info.gvr) },
+      "what this program reads with the node's credentials is not recorded, and is answered 503 without the cloud; --cache-components names those that are recorded",
+    )
+  }
+}
+
+/** The share of the process's memory for the events of all collections. */
+export const cachedShare = 1 / 64
+
+function cachersOf(
+  { config, cloud, store, filters, metrics, log }: CloudPathParts,
+  upstream: UpstreamHandlers,
+  recorder: Recorder,
+): Cachers {
+  return new Cachers({
+    store,
+    upstream,
+    recorder,
+    comparesEvents: (exchange) => filters.mayWithholdOf(exchange),
+    connectivity: (credential) => linkOf(cloud, credential),
+    leastMs: config.minRequestTimeoutMs,
+    mostBytes: memoryLimit(config) * cachedShare,
+    hooks: {
+      onUpstreamWatches: (difference) => metrics.cacherUpstreamWatches.add(difference),
+      onWatchers: (difference) => metrics.cacherWatchers.add(difference),
+      onWatcherEnded: (reason) => metrics.cacherWatchersEnded.add({ reason }),
+      onFailed: (gvr, err) =>
+        logFailure(
+          log,
+          'debug',
+          { resource: qualifiedResource(gvr), err },
+          'the upstream watch of a collection failed',
+        ),
+    },
+  })
+}
+
+/** Where API servers refuse the hub's own credentials, these count as offline. */
+function linkOf(cloud: Cloud, credential: Credential): Connectivity {
+  const refusal = (): AbortSignal | undefined => (credential === 'node' ? cloud.refusal : undefined)
+  return {
+    online: () => (cloud.online === true ? refusal() === undefined : cloud.online),
+    // A refusal also ends when no API server can be reached any more.
+    changed: () => refusal() ?? cloud.onlineChanged,
+  }
 }

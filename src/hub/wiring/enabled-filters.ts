@@ -9,6 +9,8 @@ import { unknownInputs, type InputName } from '../filter/inputs.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FilterChangeHooks } from '../pipeline/filtered-watch.ts'
+import { filterNames } from '../../config/filter-names.ts'
+import { loadFilters, type LoadedFilters } from '../filter/own/load.ts'
 
 /** A filter, its present state, and its decisions since the start. */
 export interface FilterStatus {
@@ -132,14 +134,8 @@ export class EnabledFilters extends Filters {
     return this.#own.map(({ name }) => name)
   }
 
-  /**
-   * Sets the filters that follow the built-in ones, in order. Throws where two have the same name,
-   * and changes nothing then.
-   */
+  /** Sets the filters that follow the built-in ones, in order; none has the name of another. */
   modules(definitions: readonly FilterDefinition[]): void {
-    const names = [...this.#builtIn, ...definitions].map(({ name }) => name)
-    const twice = names.find((name, at) => names.indexOf(name) !== at)
-    if (twice !== undefined) throw new Error(`there are two filters of the name ${twice}`)
     this.#own = definitions
     this.#enable()
   }
@@ -191,3 +187,20 @@ const enabled = (
       actsWhenDisabled ??
       (filters.enabled && !filters.disabled.has('*') && !filters.disabled.has(name)),
   )
+
+/** The filters of these files, or all mistakes where they cannot be used. */
+export const loadModules = (files: readonly string[]): Promise<LoadedFilters> =>
+  loadFilters(files, filterNames)
+
+/** The filters of `--filter-module`. Throws where they cannot be used. */
+export async function filtersOfModules({
+  filters,
+}: LiveConfig): Promise<readonly FilterDefinition[]> {
+  const loaded = await loadModules(filters.modules)
+  if ('mistakes' in loaded) throw new UnusableFilters(loaded.mistakes.join('; '))
+  return loaded.filters
+}
+
+class UnusableFilters extends Error {
+  readonly code = 'UNUSABLE_FILTERS'
+}

@@ -4,13 +4,13 @@ import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import {
   HubInformer,
+  unreadable,
   type InformerObject,
   type InformerState,
   type InformerTarget,
 } from '../cache/hub-informer.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { logFailure } from './log-failure.ts'
-import { unreadable } from './unreadable.ts'
 
 export interface SourceParts {
   readonly cloud: Cloud

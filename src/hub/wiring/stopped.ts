@@ -20,11 +20,9 @@ import { bytesOnDisk, openStopped } from '../store/log/open.ts'
 import { podsAsListed } from './host-network.ts'
 import { sealingKeyIn } from './node-key.ts'
 import { certificateStatuses, type CertificateStatus } from './status/certificates.ts'
-import { collectionStatuses } from './status/collections.ts'
-import { contentReports, type PodReport } from './status/content-reports.ts'
+import { collectionStatuses, bootStatus, mostItems } from './status/status.ts'
+import { contentReports, type PodReport, type ObjectReport } from './status/object-report.ts'
 import type { HubStatus } from './status/document.ts'
-import type { ObjectReport } from './status/object-report.ts'
-import { bootStatus, mostItems } from './status/status.ts'
 
 /** Where the state of a hub is. */
 export interface StateFolders {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { onAbort } from '../../../src/base/abort.ts'
-import { HubInformer, type InformerState } from '../../../src/hub/cache/hub-informer.ts'
+import { HubInformer, type InformerState, unreadable } from '../../../src/hub/cache/hub-informer.ts'
 import type { WatchEvent } from '../../../src/api/codec/watch.ts'
 import type { Exchange, ListReply, Reply, WatchReply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
@@ -148,4 +148,15 @@ void t.test('a retry during a list is not lost', async (t) => {
   informer.retry()
   await condition.until(() => states.some(({ kind }) => kind === 'synced'))
   t.strictSame(states[0], { kind: 'refused', code: 403 })
+})
+
+void t.test('only a 403 is explained by missing rights', async (t) => {
+  const said = (code: number): string => {
+    const { why, advice } = unreadable(code)
+    return `${why}${advice}`
+  }
+  t.match(said(403), /does not let this node .*manifests --part rbac has the right$/)
+  t.match(said(401), /does not accept the hub's credentials, \/readyz\?verbose says why$/)
+  t.match(said(200), /no list of them: is that an API server\?$/)
+  for (const code of [200, 401, 404, 406, 503]) t.notMatch(said(code), 'rbac', `${code}`)
 })

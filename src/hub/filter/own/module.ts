@@ -3,9 +3,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { after } from '../../../base/clock.ts'
 import { whyUntrusted } from '../../../base/ownership.ts'
 import type { FilterDefinition } from '../filter.ts'
-import { checkedDefinition, isFields, printed } from './definition.ts'
+import { checkedDefinition, isFields, printed, whyUnusable } from './definition.ts'
 import { reasonOf, type Mistakes } from './mistakes.ts'
-import { whyUnusable } from './check-definition.ts'
 
 /** The timeout for loading a module, which only a module that waits for something exceeds. */
 export const loadTimeoutMs = 10_000

@@ -9,9 +9,13 @@ import type { ServingCredentials } from '../../../http/server/listener.ts'
 import type { HubMetrics } from '../../../metrics/metrics.ts'
 import type { Cloud } from '../../upstream/cloud.ts'
 import { cloudOf, reconfigureCloud } from '../cloud.ts'
-import { followHubCredentials, logCertificateFault, servingOf } from '../credentials.ts'
+import {
+  followHubCredentials,
+  logCertificateFault,
+  servingOf,
+  ObtainedCertificate,
+} from '../credentials.ts'
 import { KnownCluster } from '../../upstream/known-cluster.ts'
-import { ObtainedCertificate } from '../node-certificate.ts'
 
 interface Dependencies {
   readonly metrics: HubMetrics

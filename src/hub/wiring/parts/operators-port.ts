@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { join, dirname } from 'node:path'
 import type { Logger } from 'pino'
 import type { RecentLines } from '../../../base/recent-items.ts'
 import type { Secret } from '../../../base/secret.ts'
@@ -16,16 +16,17 @@ import { refusalLine } from '../../pipeline/trace.ts'
 import type { NodeWrites } from '../../answers/node-writes.ts'
 import type { AnswerRecord } from '../answer-record.ts'
 import type { Boot } from '../boot.ts'
-import { listenAddresses } from '../listen-addresses.ts'
+import { listenAddresses } from '../proxies.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
 import { logFailure } from '../log-failure.ts'
 import { ownHosts } from '../names.ts'
-import { contentReports } from '../status/content-reports.ts'
-import { pageFiles } from '../status/page-files.ts'
+import { contentReports } from '../status/object-report.ts'
 import { statusReport } from '../status/status.ts'
 import type { CloudParts } from './cloud.ts'
 import type { FilterParts, InputParts } from './filters.ts'
 import type { IdentityParts } from './identity.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import type { PageFile } from '../../../http/server/status-page.ts'
 
 interface Dependencies {
   readonly config: StartConfig
@@ -121,5 +122,33 @@ function inspectToken({ rootDir }: StartConfig, log: Logger): Secret<string> | u
   } catch (err) {
     log.warn({ err, file }, 'the inspect token cannot be read or made: root alone can inspect')
     return undefined
+  }
+}
+
+const types: Readonly<Record<string, string>> = {
+  'index.html': 'text/html; charset=utf-8',
+  'page.css': 'text/css; charset=utf-8',
+  'page.js': 'text/javascript; charset=utf-8',
+  'icon.svg': 'image/svg+xml',
+}
+
+/** The files of the status page by their paths; none where the folder `status-page` is missing. */
+export function pageFiles(): ReadonlyMap<string, PageFile> {
+  const folder = pageFolder()
+  if (folder === undefined) return new Map()
+  return new Map(
+    Object.entries(types).map(([name, type]) => [
+      name === 'index.html' ? '/' : `/${name}`,
+      { type, content: readFileSync(join(folder, name)) },
+    ]),
+  )
+}
+
+/** It is above this file, in the sources as among the built files. */
+function pageFolder(): string | undefined {
+  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
+    const here = join(folder, 'status-page')
+    if (existsSync(join(here, 'index.html'))) return here
+    if (dirname(folder) === folder) return undefined
   }
 }

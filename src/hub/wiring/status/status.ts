@@ -13,14 +13,13 @@ import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/rep
 import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { isForPerson } from '../../answers/replies.ts'
 import { bytesOnDisk } from '../../store/log/open.ts'
-import type { LogStore } from '../../store/log/log-store.ts'
+import type { LogStore, MeasuredCollection, StoreOverview } from '../../store/log/log-store.ts'
 import type { Cloud } from '../../upstream/cloud.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { AnswerRecord } from '../answer-record.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
 import { memoryLimit } from '../memory.ts'
 import { certificateStatuses, type RenewalFaults } from './certificates.ts'
-import { collectionStatuses, shortened } from './collections.ts'
 import type {
   HubStatus,
   LogLine,
@@ -28,8 +27,13 @@ import type {
   ServedStatus,
   UpstreamStatus,
   WatchStatus,
+  UnderWayStatus,
+  CollectionStatus,
 } from './document.ts'
-import { underWayStatus } from './under-way.ts'
+import { qualifiedResource, apiVersionOf } from '../../../api/kube/gvk.ts'
+import { isWatch } from '../../../api/request/request-info.ts'
+import { callerOf, objectOf } from '../../pipeline/trace.ts'
+import { representationText } from '../../../api/request/representation.ts'
 
 interface StatusParts {
   readonly config: StartConfig
@@ -88,7 +92,11 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
         fieldSelector: shortened(group.fieldSelector),
         since: time(group.since),
       })),
-      underWay: underWayStatus(open),
+      underWay: first(
+        [...open].filter(({ exchange }) => !isWatch(exchange.info)),
+        underWay,
+        mostUnderWay,
+      ),
       boot: bootStatus(parts.boot.lastVerdict),
       filters: parts.filters.statuses(),
       hostNetwork: {
@@ -134,9 +142,13 @@ const order = ({ network, clashes }: PodOnNode): number => (network === 'pod' ? 
 
 const same = <T>(item: T): T => item
 
-const first = <From, To>(all: readonly From[], show: (item: From) => To): Part<To> => ({
-  items: all.slice(0, mostItems).map(show),
-  omitted: Math.max(all.length - mostItems, 0),
+const first = <From, To>(
+  all: readonly From[],
+  show: (item: From) => To,
+  most = mostItems,
+): Part<To> => ({
+  items: all.slice(0, most).map((item) => show(item)),
+  omitted: Math.max(all.length - most, 0),
 })
 
 const linkStatus = ({ online, since }: Cloud): HubStatus['link'] =>
@@ -174,3 +186,58 @@ function logLine(text: string): LogLine {
   const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
   return { at: textOf(at), level: textOf(level), message: textOf(msg), fields }
 }
+
+/** Enough to see which ones hang: a node has few at a time. */
+export const mostUnderWay = 20
+
+function underWay({ exchange, since, source, sentBytes }: OpenRequest): UnderWayStatus {
+  const { component, info } = exchange
+  const { namespace, name } = objectOf(info)
+  return {
+    component,
+    ...callerOf(exchange),
+    verb: info.verb,
+    resource: info.isResource ? qualifiedResource(info.gvr) : '',
+    ...(namespace !== undefined && { namespace: shortened(namespace) }),
+    ...(name !== undefined && { name: shortened(name) }),
+    path: shortened(info.path),
+    since: time(since),
+    bytes: sentBytes,
+    ...(source && { source }),
+  }
+}
+
+/** The collections of a store, and how many watches `cacherOf` serves of each. */
+export const collectionStatuses = (
+  stored: StoreOverview,
+  cacherOf: (collection: MeasuredCollection) => Cacher | undefined,
+): HubStatus['collections'] => ({
+  items: stored.collections.map((each) => collectionStatus(each, cacherOf(each))),
+  omitted: stored.omitted,
+})
+
+const collectionStatus = (
+  { key, readers, resourceVersion, confirmedAt, objects, bytes }: MeasuredCollection,
+  cacher: Cacher | undefined,
+): CollectionStatus => ({
+  resource: qualifiedResource(key.gvr),
+  apiVersion: apiVersionOf(key.gvr),
+  namespace: key.namespace ?? '',
+  labelSelector: shortened(key.labelSelector),
+  fieldSelector: shortened(key.fieldSelector),
+  identity: readers.join(', '),
+  representation: representationText(key.partition.representation),
+  resourceVersion,
+  confirmedAt: time(confirmedAt),
+  objects,
+  bytes,
+  watchers: cacher?.watchers ?? 0,
+  live: cacher?.isLive ?? false,
+})
+
+/** Clients choose selectors, which may be as long as the head of a request. */
+const mostSelector = 200
+
+/** A selector for people. */
+const shortened = (text: string): string =>
+  text.length <= mostSelector ? text : `${text.slice(0, mostSelector)}…`
