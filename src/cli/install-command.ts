@@ -1,4 +1,3 @@
-import { closeSync, openSync } from 'node:fs'
 import { get } from 'node:http'
 import { join as joinPath } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -16,7 +15,7 @@ import { textAt } from '../api/kube/json-at.ts'
 import { nodePoolLabel } from '../api/kube/node-pool.ts'
 import { option, type ValuesOf } from '../config/option.ts'
 import { messageOf, strayWords } from '../config/settings.ts'
-import { boolean, optional, text } from '../config/value.ts'
+import { boolean, text } from '../config/value.ts'
 import { whyLater } from '../hub/store/log/recovery.ts'
 import { Adoption, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
 import { changeImage, imageIn } from '../node/adopt/hub-image.ts'
@@ -31,7 +30,7 @@ import { readFlags } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { adoptFlags, adoptOrThrow, passedFlags } from './adopt-command.ts'
 import { joinFlags, runJoin } from './join-command.ts'
-import { absolutePath, canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
+import { canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
 import { runLeave } from './leave-command.ts'
 import { Interrupted, stopSignals } from './stop-signals.ts'
 
@@ -51,12 +50,6 @@ export const installFlags = {
     type: boolean,
     default: false,
     help: 'Do nothing until SIGTERM: the container that runs after the one that installs.',
-  }),
-  lock: option({
-    type: optional(absolutePath),
-    default: undefined,
-    defaultShown: 'none',
-    help: 'With --hold, a file to lock meanwhile: the command of the host finds the container by it.',
   }),
   image: joinFlags.image,
   'server-addr': joinFlags['server-addr'],
@@ -102,7 +95,7 @@ Exit codes: 0, done; 1, it was refused or failed, and says why; 2, invalid argum
       ...(values.uninstall && values.hold ? ['--uninstall and --hold: give one of them'] : []),
     ]
     if (wrong.length > 0) return refuse(terminal, 'install', wrong)
-    if (values.hold) return held(values.lock)
+    if (values.hold) return held()
     using _waiting = keepProcessAlive()
     using stop = stopSignals()
     // An adoption ends between its steps; join and leave go on from every point.
@@ -112,11 +105,8 @@ Exit codes: 0, done; 1, it was refused or failed, and says why; 2, invalid argum
   },
 }
 
-async function held(file: string | undefined): Promise<ExitCode> {
+async function held(): Promise<ExitCode> {
   using _waiting = keepProcessAlive()
-  using opened = new DisposableStack()
-  // By it the command of the host finds this container.
-  if (file !== undefined) opened.adopt(openSync(file, 'a', 0o600), closeSync)
   using stop = stopSignals()
   await untilAborted(stop.signal)
   return 0

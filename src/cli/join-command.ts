@@ -18,7 +18,6 @@ import { ApiServer } from '../node/join/api-server.ts'
 import { kindOfPool, labelNode, membershipOf } from '../node/join/pool-membership.ts'
 import { hostCommandPath, hostCommandPaths, isRootOfImage } from '../node/join/host-command.ts'
 import { flagsPath, type HubRunner } from '../node/join/hub-files.ts'
-import { startHub, startHubCommand } from '../node/join/hub-service.ts'
 import {
   CannotJoin,
   applyJoin,
@@ -26,27 +25,17 @@ import {
   planJoin,
   type JoinSettings,
 } from '../node/join/join.ts'
-import {
-  arePortsKept,
-  keepPortsCommand,
-  keepPorts,
-  keptPortsFile,
-} from '../node/join/kept-ports.ts'
-import {
-  canMakeDummy,
-  dummyUnitPaths,
-  joinedDummy,
-  makeDummy,
-  makeDummyCommand,
-} from '../node/join/dummy-unit.ts'
+import { arePortsKept, keepPorts, keptPortsFile } from '../node/join/kept-ports.ts'
+import { canMakeDummy, dummyUnitPaths, joinedDummy, makeDummy } from '../node/join/dummy-unit.ts'
 import { bootstrapKubelet } from '../node/join/kubelet-bootstrap.ts'
 import { UnreadableFlags } from '../node/join/kubelet-flags.ts'
-import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
+import { hubIsReady, restartKubelet, runLine } from '../node/join/kubelet-service.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import { lockNode, type NodeLocking } from '../node/join/node-lock.ts'
 import { JoinArchive, type JoinRecord } from '../node/join/record.ts'
 import { canRunBySystemd, runtimeIn, whyNoService } from '../node/join/runnable.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
+import { startHub } from '../node/join/systemd-units.ts'
 import { isHubOfNode, yurthubOf, type Yurthub } from '../node/join/yurthub.ts'
 import { podLogCommand, type HubPorts } from '../node/join/static-pod.ts'
 import { portListeners } from '../node/join/port-listeners.ts'
@@ -634,30 +623,30 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
   if (!values.restart) {
     if (values['keep-ports'])
       terminal.out(
-        `The kernel keeps the ports of the hub from the next boot on, or now: ${keepPortsCommand}\n`,
+        `The kernel keeps the ports of the hub from the next boot on, or now: ${keepPorts}\n`,
       )
     if (values['enable-dummy-if'])
-      terminal.out(`Pods have an interface from the next boot on, or now: ${makeDummyCommand}\n`)
+      terminal.out(`Pods have an interface from the next boot on, or now: ${makeDummy}\n`)
     terminal.out(
       values.systemd
-        ? `The kubelet goes through the hub once both are started: ${startHubCommand} && systemctl restart kubelet\n`
+        ? `The kubelet goes through the hub once both are started: ${startHub} && systemctl restart kubelet\n`
         : 'The kubelet starts the hub now, and goes through it once it is restarted: systemctl restart kubelet\n',
     )
     return 0
   }
-  const notKept = values['keep-ports'] ? await keepPorts() : undefined
+  const notKept = values['keep-ports'] ? await runLine(keepPorts) : undefined
   if (notKept !== undefined) {
     terminal.err(
       `nodehub join: the kernel does not keep the ports, and the kubelet was not restarted: ${notKept}\n`,
     )
     return 1
   }
-  const notMade = values['enable-dummy-if'] ? await makeDummy() : undefined
+  const notMade = values['enable-dummy-if'] ? await runLine(makeDummy) : undefined
   if (notMade !== undefined)
     terminal.err(
       `note: ${joinedDummy()?.name} is not made, and pods do not reach the hub: ${notMade}\n`,
     )
-  const notStarted = values.systemd ? await startHub() : undefined
+  const notStarted = values.systemd ? await runLine(startHub) : undefined
   if (notStarted !== undefined) {
     terminal.err(
       `nodehub join: the hub was not started, nor the kubelet restarted: ${notStarted}\n`,

@@ -5,17 +5,17 @@ import { Adoption } from '../node/adopt/adoption-record.ts'
 import { ApiServer } from '../node/join/api-server.ts'
 import { propagatedPods } from '../node/join/pool-membership.ts'
 import { dropInFolder, flagsPath } from '../node/join/hub-files.ts'
-import { dummyUnitPaths, removeDummy, removeDummyCommand } from '../node/join/dummy-unit.ts'
-import { forgetUnits, stopHub, stopHubCommand } from '../node/join/hub-service.ts'
+import { dummyUnitPaths, removeDummy } from '../node/join/dummy-unit.ts'
 import { howToChangeKind } from '../node/join/join.ts'
-import { releasePortsCommand, keptPortsFile } from '../node/join/kept-ports.ts'
-import { restartKubelet } from '../node/join/kubelet-service.ts'
+import { releasePorts, keptPortsFile } from '../node/join/kept-ports.ts'
+import { restartKubelet, runLine } from '../node/join/kubelet-service.ts'
 import { forgetJoin, planLeave, applyChanges } from '../node/join/leave.ts'
 import { purgeState } from '../node/join/purge.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import { lockNode, type NodeLocking } from '../node/join/node-lock.ts'
 import { JoinArchive, type JoinRecord } from '../node/join/record.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
+import { reloadUnits, stopHub } from '../node/join/systemd-units.ts'
 import { readFlags } from './command-flags.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { joinFlags } from './join-command.ts'
@@ -150,7 +150,7 @@ async function left(
     }
   }
   if (values.restart && bySystemd) {
-    const failed = await stopHub()
+    const failed = await runLine(stopHub)
     if (failed !== undefined) {
       terminal.err(`nodehub leave: the hub was not stopped: ${failed}; leave again\n`)
       return 1
@@ -158,7 +158,7 @@ async function left(
   }
   const hasDummy = record?.files.some(({ path }) => path === dummyUnitPaths.unit) ?? false
   const isHere = values.restart && values.root === '/'
-  const kept = hasDummy && isHere ? await removeDummy() : undefined
+  const kept = hasDummy && isHere ? await runLine(removeDummy) : undefined
   if (kept !== undefined)
     terminal.err(`note: the interface of pods stays until the next boot: ${kept}\n`)
   applyChanges(files, plan.last)
@@ -169,17 +169,17 @@ async function left(
   if (changes.length === 0) terminal.out('nothing to roll back\n')
   if (record === undefined) return 0
   if (isHere && (bySystemd || hasDummy)) {
-    const failed = await forgetUnits()
+    const failed = await runLine(reloadUnits)
     if (failed !== undefined) terminal.err(`note: systemctl daemon-reload: ${failed}\n`)
   }
   if (record.files.some(({ path }) => path === keptPortsFile))
     terminal.out(
-      `The kernel keeps the ports up to the hub's until the next boot, or: ${releasePortsCommand}\n`,
+      `The kernel keeps the ports up to the hub's until the next boot, or: ${releasePorts}\n`,
     )
   if (hasDummy && !isHere)
-    terminal.out(`The interface of pods stays until the next boot, or: ${removeDummyCommand}\n`)
+    terminal.out(`The interface of pods stays until the next boot, or: ${removeDummy}\n`)
   if (!values.restart) {
-    const hubToo = bySystemd ? ` && ${stopHubCommand} && systemctl daemon-reload` : ''
+    const hubToo = bySystemd ? ` && ${stopHub} && ${reloadUnits}` : ''
     terminal.out(`Restart the kubelet now: systemctl restart kubelet${hubToo}\n`)
   }
   terminal.out(`The Node object is still in ${record.nodePool}; ${howToChangeKind}.\n`)

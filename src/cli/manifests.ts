@@ -277,7 +277,7 @@ function manifest(part: Part, values: FlagValues): string {
         staticPod({ ...startOf(values, namespace), image, nodeName: values['node-name'] }),
       )
     case 'command':
-      return hostCommand({ rootDir, staticPod: usualManifest, image })
+      return hostCommand({ rootDir, staticPod: usualManifest })
     case 'systemd':
       return units(values, namespace)
     case 'kubeconfig':

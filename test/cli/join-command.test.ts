@@ -753,9 +753,9 @@ void t.test('the host of a static pod is given a command, where it has none', as
   const root = nodeRoot(rootFolder(t))
   await joining(root, '--image=hub:1')
   t.equal(fs.statSync(joinPath(root, command)).mode & 0o777, 0o755)
-  t.match(read(root, command), "image='hub:1'")
-  t.equal((await joining(root, '--image=hub:2')).code, 0)
-  t.match(read(root, command), "image='hub:2'", 'an upgrade writes it anew')
+  fs.writeFileSync(joinPath(root, command), 'of an earlier release')
+  t.equal((await joining(root, '--image=hub:2', '--overwrite')).code, 0)
+  t.match(read(root, command), "hub='/etc/kubernetes/manifests/nodehub.yaml'", 'written anew')
 
   t.equal(await commandOf({}, command, '--host-command=false'), undefined)
   t.equal(await commandOf({ [command]: 'own' }), 'own', 'what is there stays')

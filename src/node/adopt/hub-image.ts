@@ -1,5 +1,4 @@
 import { isSeq, parseDocument } from 'yaml'
-import { hostCommand, hostCommandPaths } from '../join/host-command.ts'
 import type { NodeFiles } from '../join/node-files.ts'
 import { sha256 } from '../join/record.ts'
 import { reportFlag } from '../join/static-pod.ts'
@@ -24,28 +23,19 @@ export function changeImage(
   record: AdoptionRecord,
   { image, staticPod }: { readonly image: string; readonly staticPod: string },
 ): void {
-  const contentOf = (path: string, before: string): string | undefined => {
-    if (path === staticPod) return withImage(before, image)
-    return hostCommandPaths.includes(path) ? hostCommand({ rootDir, image, staticPod }) : undefined
-  }
-  const changes = record.written.map((file) => {
-    const before = files.read(file.path)
-    const text = before && contentOf(file.path, before.content.toString())
-    const content = text === undefined ? undefined : Buffer.from(text)
-    // After an interruption the record is ahead of the file.
-    const sums = [before?.content, content].map((each) => each && sha256(each))
-    return { file, before, content, isAsWritten: sums.includes(file.sha256 ?? '') }
-  })
-  // Of a file that was changed by others, a roll back keeps a copy.
-  const written = changes.map(({ file, content, isAsWritten }) =>
-    content && isAsWritten ? { ...file, sha256: sha256(content) } : file,
+  const before = files.read(staticPod)
+  if (before === undefined) return
+  const content = Buffer.from(withImage(before.content.toString(), image))
+  // After an interruption the record is ahead of the file; of a file that was changed by others, a
+  // roll back keeps a copy.
+  const own = [before.content, content].map(sha256)
+  const written = record.written.map((file) =>
+    file.path === staticPod && own.includes(file.sha256 ?? '')
+      ? { ...file, sha256: sha256(content) }
+      : file,
   )
   new Adoption(files, rootDir).write({ ...record, written })
-  // The manifest is the last of them: by its image the next run knows that all is done.
-  for (const { file, before, content, isAsWritten } of changes.toReversed()) {
-    if (before && content && (isAsWritten || file.path === staticPod))
-      files.write(file.path, { ...before, content })
-  }
+  files.write(staticPod, { ...before, content })
 }
 
 function withImage(manifest: string, image: string): string {

@@ -1,11 +1,11 @@
 import { elapsed, soon } from '../../base/clock.ts'
 import { messageOf } from '../../config/settings.ts'
-import { forgetUnits, startHub, stopHub } from '../join/hub-service.ts'
 import type { HubRunner } from '../join/hub-files.ts'
-import { answersWell, hubIsReady, systemctl } from '../join/kubelet-service.ts'
+import { answersWell, hubIsReady, runLine } from '../join/kubelet-service.ts'
 import type { NodeFiles } from '../join/node-files.ts'
 import { portListeners } from '../join/port-listeners.ts'
 import { podLogCommand, type HubPorts } from '../join/static-pod.ts'
+import { reloadUnits, startHub, stopHub } from '../join/systemd-units.ts'
 import type { ClusterView } from './cluster-view.ts'
 import type { NodeControl } from './swap.ts'
 
@@ -30,20 +30,18 @@ const endingMs = 90_000
 export function controlOf(node: SupervisedNode): NodeControl {
   const { isUnit, runBy, ports, timeoutMs } = node
   const bySystemd = 'systemd' in runBy
-  const nothing = Promise.resolve(undefined)
+  const ran = (line: string, isMeant: boolean): Promise<string | undefined> =>
+    isMeant ? runLine(line) : Promise.resolve(undefined)
   /** The Node's lease when yurthub, which renews it too, had ended. */
   let leaseBefore: string | undefined
   return {
-    stopYurthub: async () =>
-      isUnit ? ((await forgetUnits()) ?? systemctl('stop', 'yurthub.service')) : undefined,
-    startYurthub: async () =>
+    stopYurthub: () => ran(`${reloadUnits} && systemctl stop yurthub.service`, isUnit),
+    startYurthub: () =>
       isUnit
-        ? ((await forgetUnits()) ?? systemctl('start', 'yurthub.service'))
-        : bySystemd
-          ? forgetUnits()
-          : undefined,
-    startHub: () => (bySystemd ? startHub() : nothing),
-    stopHub: () => (bySystemd ? stopHub() : nothing),
+        ? runLine(`${reloadUnits} && systemctl start yurthub.service`)
+        : ran(reloadUnits, bySystemd),
+    startHub: () => ran(startHub, bySystemd),
+    stopHub: () => ran(stopHub, bySystemd),
     async portsFree(signal) {
       const holders = await listenersLeft(ports, Math.min(endingMs, timeoutMs), signal)
       if (signal?.aborted) return holders

@@ -202,7 +202,7 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
 /** The command of the host of a static pod. */
 function hostCommandFile(
   files: NodeFiles,
-  { root, rootDir, image }: AdoptionSettings,
+  { root, rootDir }: AdoptionSettings,
   runBy: HubRunner,
   existing: AdoptionRecord | undefined,
 ): readonly { readonly path: string; readonly mode: number; readonly content: string }[] {
@@ -210,7 +210,7 @@ function hostCommandFile(
   const before = existing?.written.find(({ path }) => hostCommandPaths.includes(path))
   const path = before?.path ?? hostCommandPath(files, root)
   if (path === undefined) return []
-  return [{ path, mode: 0o755, content: hostCommand({ rootDir, image, ...runBy }) }]
+  return [{ path, mode: 0o755, content: hostCommand({ rootDir, ...runBy }) }]
 }
 
 const sumOf = (file: NodeFile | undefined): string => sha256(file?.content ?? Buffer.alloc(0))

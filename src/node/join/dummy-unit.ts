@@ -1,6 +1,5 @@
 import { addressArguments } from '../../base/iproute2.ts'
 import { dummyInterfaceOf, type DummyInterfaceConfig } from '../../config/dummy-interface.ts'
-import { systemctl } from './kubelet-service.ts'
 import type { NodeFiles } from './node-files.ts'
 import { isSystemdThere } from './runnable.ts'
 import { restrictions } from './systemd-units.ts'
@@ -75,15 +74,8 @@ export function dummyUnitFiles(address: string | undefined): readonly {
   ]
 }
 
-/** Makes the interface now, as a shell command. */
-export const makeDummyCommand = `systemctl daemon-reload && systemctl restart ${dummyUnitName}`
+/** Makes the interface now. */
+export const makeDummy = `systemctl daemon-reload && systemctl restart ${dummyUnitName}`
 
-/** Removes it, as a shell command. */
-export const removeDummyCommand = `systemctl stop ${dummyUnitName}`
-
-/** Makes the interface now. Resolves to why that failed; `undefined` when it did not. */
-export const makeDummy = async (): Promise<string | undefined> =>
-  (await systemctl('daemon-reload')) ?? systemctl('restart', dummyUnitName)
-
-/** Removes it. Resolves to why that failed; `undefined` when it did not. */
-export const removeDummy = (): Promise<string | undefined> => systemctl('stop', dummyUnitName)
+/** Removes it. */
+export const removeDummy = `systemctl stop ${dummyUnitName}`

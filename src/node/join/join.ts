@@ -195,9 +195,9 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
   ]
 }
 
-function hostCommandFile({ hostCommand: path, runBy, rootDir, hub }: JoinSettings): Target[] {
+function hostCommandFile({ hostCommand: path, runBy, rootDir }: JoinSettings): Target[] {
   if (path === undefined || 'systemd' in runBy) return []
-  const content = hostCommand({ rootDir, staticPod: runBy.staticPod, image: hub.image })
+  const content = hostCommand({ rootDir, staticPod: runBy.staticPod })
   return [{ path, mode: 0o755, content }]
 }
 

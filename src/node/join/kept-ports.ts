@@ -1,4 +1,3 @@
-import { runCommand } from './kubelet-service.ts'
 import type { NodeFiles } from './node-files.ts'
 import type { HubPorts } from './static-pod.ts'
 
@@ -17,17 +16,11 @@ export const keptPorts = (
 ${setting} = ${highestOf(ports) + 1}
 `
 
-/** Applies it at once, as a shell command. */
-export const keepPortsCommand = `sysctl -p ${keptPortsFile}`
+/** Applies it at once. */
+export const keepPorts = `sysctl -p ${keptPortsFile}`
 
-/** Reverts it before the next boot, as a shell command. */
-export const releasePortsCommand = `sysctl -w ${setting}=${usualStart}`
-
-/**
- * Has the kernel keep them now. Resolves to why that failed; `undefined` when it did not.
- */
-export const keepPorts = (): Promise<string | undefined> =>
-  runCommand('sysctl', '-p', keptPortsFile)
+/** Reverts it before the next boot. */
+export const releasePorts = `sysctl -w ${setting}=${usualStart}`
 
 /**
  * Whether the kernel keeps them for root already; `isImage`: whether `files` are those of another

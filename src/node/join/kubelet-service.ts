@@ -6,24 +6,22 @@ import { afterUnlessClosed, soon } from '../../base/clock.ts'
 import type { HubPorts } from './static-pod.ts'
 import { restartUnit, systemdSocket } from './unit-restart.ts'
 
-/** Resolves to the reason why systemctl failed; `undefined` on success. */
-export const systemctl = (...words: readonly string[]): Promise<string | undefined> =>
-  runCommand('systemctl', ...words)
-
 /**
- * Resolves to the reason why a command failed; `undefined` on success. Its session is its own: a
- * Ctrl-C is for this process, which may have it finish.
+ * Runs commands of a line (`a && b`), each once the one before has succeeded. Resolves to why one
+ * failed; `undefined` on success. Its session is its own: a Ctrl-C is for this process, which may
+ * have it finish.
  */
-export function runCommand(
-  command: string,
-  ...words: readonly string[]
-): Promise<string | undefined> {
-  const { promise, resolve } = Promise.withResolvers<string | undefined>()
-  const options = { timeout: 120_000, detached: true }
-  execFile(command, words, options, (error, _, said) =>
-    resolve(error ? said.trim() || error.message : undefined),
-  )
-  return promise
+export async function runLine(line: string): Promise<string | undefined> {
+  for (const [program = '', ...words] of line.split(' && ').map((each) => each.split(' '))) {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    const options = { timeout: 120_000, detached: true }
+    execFile(program, words, options, (error, _, said) =>
+      resolve(error ? said.trim() || error.message : undefined),
+    )
+    const failed = await promise
+    if (failed !== undefined) return failed
+  }
+  return undefined
 }
 
 /**
@@ -32,7 +30,7 @@ export function runCommand(
  */
 export const restartKubelet = (root = '/'): Promise<string | undefined> =>
   root === '/'
-    ? systemctl('restart', 'kubelet')
+    ? runLine('systemctl restart kubelet')
     : restartUnit(join(root, systemdSocket), 'kubelet.service')
 
 /** The hub as a kubelet finds it. */

@@ -104,54 +104,6 @@ export function staticPod(pod: StaticPodOptions): object {
   }
 }
 
-/**
- * A static pod of the same image that does nothing, with the folders of the hub: in it commands run
- * while there is no hub.
- */
-export const commandPod = ({
-  name,
-  image,
-  rootDir,
-  lock,
-}: {
-  readonly name: string
-  readonly image: string
-  readonly rootDir: string
-  /** Held by its process, so that it is found. */
-  readonly lock: string
-}): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: {
-    name,
-    namespace: 'kube-system',
-    labels: { 'app.kubernetes.io/name': 'nodehub', 'app.kubernetes.io/component': 'command' },
-  },
-  spec: {
-    ...ofNode,
-    restartPolicy: 'Never',
-    terminationGracePeriodSeconds: 5,
-    containers: [
-      {
-        name: 'command',
-        image,
-        imagePullPolicy: 'IfNotPresent',
-        args: ['install', '--hold', `--lock=${lock}`],
-        env: [nodeNameVariable(undefined)],
-        resources: { requests: { cpu: '10m', memory: '48Mi' }, limits: { memory: '256Mi' } },
-        securityContext: {
-          runAsUser: 0,
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ['ALL'] },
-        },
-        volumeMounts: mountsOf(rootDir),
-      },
-    ],
-    volumes: volumesOf(rootDir),
-  },
-})
-
 /** A pod that the node needs. */
 const ofNode = {
   hostNetwork: true,

@@ -32,6 +32,18 @@ export const unitNames = ['nodehub.socket', 'nodehub-ipv6.socket', 'nodehub.serv
 
 export type UnitName = (typeof unitNames)[number]
 
+/** Makes systemd read its units again, and drop those whose files are gone. */
+export const reloadUnits = 'systemctl daemon-reload'
+
+/**
+ * (Re)starts the hub from its units. Its sockets are reopened as well: those of an earlier join may
+ * not be in effect yet, and a hub does not start on sockets at other ports.
+ */
+export const startHub = `${reloadUnits} && systemctl restart ${unitNames.join(' ')}`
+
+/** Stops the hub and closes its sockets. */
+export const stopHub = `systemctl stop ${unitNames.join(' ')}`
+
 /**
  * The hub as a systemd service whose listening sockets systemd holds: while the hub is down,
  * restarts or crashes, connections wait, and no other user of the node can take its ports. The

@@ -2,6 +2,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import t from 'tap'
 import { arePortsKept, keepPorts } from '../../../src/node/join/kept-ports.ts'
+import { runLine } from '../../../src/node/join/kubelet-service.ts'
 import { NodeFiles } from '../../../src/node/join/node-files.ts'
 import { usualPorts } from '../../../src/node/join/static-pod.ts'
 import { rootFolder } from '../../kit/root-folder.ts'
@@ -15,10 +16,10 @@ void t.test('sysctl -p loads the file at once', async (t) => {
   process.env['PATH'] = `${folder}${delimiter}${path}`
   writeFileSync(sysctl, `#!/bin/sh\necho "$@" > ${called}\n`)
   chmodSync(sysctl, 0o755)
-  t.equal(await keepPorts(), undefined)
+  t.equal(await runLine(keepPorts), undefined)
   t.equal(readFileSync(called, 'utf8'), '-p /etc/sysctl.d/90-nodehub.conf\n')
   writeFileSync(sysctl, '#!/bin/sh\necho Invalid argument >&2\nexit 255\n')
-  t.equal(await keepPorts(), 'Invalid argument')
+  t.equal(await runLine(keepPorts), 'Invalid argument')
 })
 
 void t.test('ports below ip_unprivileged_port_start are kept', (t) => {
