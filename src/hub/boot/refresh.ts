@@ -222,13 +222,16 @@ export class Refresher implements Disposable {
       if (!targets.has(key)) this.#states.delete(key)
     }
     this.#changes = changes
-    let soonest = elapsed() + this.#parts.everyMs() / 10
+    const everyMs = this.#parts.everyMs()
+    let soonest = elapsed() + everyMs / 10
     const due = [...targets.values()].filter((each) => {
       const dueAt = this.#dueAt(each, this.#states.get(each.key) ?? this.#first(each))
       soonest = Math.min(soonest, dueAt)
       return dueAt <= elapsed()
     })
-    this.#soonest = soonest
+    // To look at all targets for each that becomes due would take more than to refresh it. What is
+    // refreshed may lead to more at once.
+    this.#soonest = due.length > 0 ? 0 : Math.max(soonest, elapsed() + everyMs / 100)
     return due
   }
 
