@@ -78,7 +78,7 @@ export const metricTable = {
   connectionsCut: {
     name: 'nodehub_connections_cut_total',
     type: 'counter',
-    help: 'Connections of clients closed, by reason: full, to make room for another, or for lack of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut) or, where no caller is proven on the connection, left a part of it for five seconds; pipelined, too many requests ahead of their answers; memory, a watch held most of what too many watches left untaken (the watch alone is cut).',
+    help: 'Connections of clients closed, by reason: full, to make room for another, or for lack of it; stalled, the client took nothing of its answer for two minutes (over HTTP/2 the answer alone is cut); pipelined, too many requests ahead of their answers; memory, a watch held most of what too many watches left untaken (the watch alone is cut).',
     labels: ['reason'],
     initialValues: { reason: [...cutReasons, 'memory'] },
   },

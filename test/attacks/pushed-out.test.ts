@@ -5,7 +5,6 @@
  */
 import t, { type Test } from 'tap'
 import type { Incoming } from '../../src/http/exchange/exchange.ts'
-import { nodeIdentity } from '../../src/api/request/identity.ts'
 import { get, wholeReply, startListener } from '../kit/listener.ts'
 import { dial } from '../kit/wire/wire.ts'
 
@@ -23,7 +22,7 @@ void t.test('idle connections evict no connection with a pending lookup', async 
     if (url !== '/node') return wholeReply('')
     seen.resolve()
     await letGo.promise
-    onProven?.(nodeIdentity)
+    onProven?.(true)
     return wholeReply('ok')
   }
   const { listener, cuts } = await startListener(t, handler, {

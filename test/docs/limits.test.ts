@@ -109,12 +109,10 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Head of a request': [bytes(limits.headBytes), time(limits.headMs)],
     'Pipelined requests, streams of a connection': [
       counted(limits.pipelined),
-      counted(limits.unprovenPipelined),
       counted(limits.streams),
       counted(limits.unprovenStreams),
     ],
     'Memory of an HTTP/2 session': [`${limits.sessionMegabytes} MB`],
-    'Consecutive refusals on a connection': [counted(limits.refusals)],
     'Requests of a client whose CA was removed': [time(limits.withdrawnMs)],
     'Streams opened and reset': [
       counted(limits.resets),
@@ -125,7 +123,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Bodies in transit, of short requests': [time(bodyMs)],
     "Looking up the owner of a caller's socket": [time(tableSliceMs), time(mostReadingMs)],
     'Unread part of a body': [bytes(limits.bodyBytes)],
-    'Rest of a body, after the answer': [time(limits.restMs), time(limits.unprovenMs)],
+    'Rest of a body, after the answer': [time(limits.restMs)],
     'Body of a write offline': [bytes(maxBodyBytes)],
     'Token request whose answer is recorded': [bytes(contentBytes)],
     'Recorded reviews of one caller': [
@@ -144,11 +142,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       bytes(writes.maxBytes),
       time(writes.eventLifetimeMs),
     ],
-    'Answer that its client does not read': [
-      bytes(limits.answerBytes),
-      time(limits.stalledMs),
-      time(limits.unprovenMs),
-    ],
+    'Answer that its client does not read': [bytes(limits.answerBytes), time(limits.stalledMs)],
     'Memory of all slow watches together': [part(watchesShare)],
     'Event logs of all watched collections, in memory': [part(cachedShare)],
     'Memory of all short requests together': [part(requestsShare)],

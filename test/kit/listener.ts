@@ -2,7 +2,6 @@ import type { AbortSignalLike } from '../../src/base/abort.ts'
 import type { Incoming, Sink, WireReply } from '../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../src/http/exchange/headers.ts'
 import { listen, type ListenerOptions, type Listener } from '../../src/http/server/listener.ts'
-import { nodeIdentity, type Identity } from '../../src/api/request/identity.ts'
 import { dial, type Wire, type Teardown } from './wire/wire.ts'
 
 /** A whole answer. */
@@ -58,11 +57,11 @@ export async function startListener(
   return { listener, seen, broken, cuts, dial: () => dial(t, listener.port) }
 }
 
-/** The same handler, for callers who are proven to be `who`. */
+/** The same handler, for callers who are proven to be the node, or another. */
 export const provenAs =
-  (handler: ListenerOptions['handler'], who: Identity = nodeIdentity): ListenerOptions['handler'] =>
+  (handler: ListenerOptions['handler'], isNode = true): ListenerOptions['handler'] =>
   (incoming) => {
-    incoming.onProven?.(who)
+    incoming.onProven?.(isNode)
     return handler(incoming)
   }
 

@@ -19,13 +19,6 @@ export const everyone = '' as Identity
 /** A caller without a proven identity. Records for it are never read. */
 export const unprovenIdentity = 'unproven' as Identity
 
-/**
- * A client of `nodehub cluster` with a certificate of `--client-ca`. It is never part of a store
- * key: reviews are not recorded.
- */
-export const certificateHolder = (commonName: string): Identity =>
-  `certificate:${commonName}` as Identity
-
 const accountPrefix = 'account:'
 
 /** With its uid: an account that is deleted and created again under its name is another one. */

@@ -88,9 +88,7 @@ export interface Incoming {
    * Has to be called, any number of times, once the caller's identity is proven: the listener
    * tolerates more from the connections of such callers. Absent where the request has no client.
    */
-  readonly onProven?: (identity: Identity) => void
-  /** Has to be called before the answer is sent where the proof no longer holds. */
-  readonly onDisproven?: () => void
+  readonly onProven?: (isNode: boolean) => void
 }
 
 /**

@@ -1,7 +1,7 @@
 import { LightAbort, onAbort } from '../../base/abort.ts'
 import type { Handler, Incoming, RequestClient, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
-import type { ConnectionLimit, OnCut, RequestActivity } from './connection-limit.ts'
+import type { ConnectionLimit, OnCut } from './connection-limit.ts'
 import type { StalledAnswers } from './stalled-answers.ts'
 import { randomBytes } from 'node:crypto'
 
@@ -42,15 +42,11 @@ export interface ResponseWriter {
   sink(): Sink & { readonly started: boolean }
 }
 
-/**
- * Answers one request that is no upgrade, and reports to `activity`. Rejects where the handler
- * fails.
- */
+/** Answers one request that is no upgrade. Rejects where the handler fails. */
 export async function answer(
   incoming: Incoming,
   writer: ResponseWriter,
   { handler }: RequestHandling,
-  activity: RequestActivity,
 ): Promise<void> {
   const { signal } = incoming
   const reply = await handler(incoming)
@@ -60,8 +56,7 @@ export async function answer(
   if (reply.kind === 'upgrade')
     throw new Error('the handler answered a plain request with an upgrade')
   // A certificate whose date has come meanwhile counts in a new handshake, which sees all of it.
-  const mayCountAnew = reply.status === 401 && incoming.peer.tls?.outOfDate !== undefined
-  const isLast = activity.answered(reply.status) || mayCountAnew
+  const isLast = reply.status === 401 && incoming.peer.tls?.outOfDate !== undefined
   writer.writeHead(reply.status, reply.headers, isLast)
   if (reply.kind === 'body') return writer.end(reply.body)
   const sink = writer.sink()

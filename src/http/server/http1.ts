@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { now, elapsed, afterUnlessClosed } from '../../base/clock.ts'
+import { now, afterUnlessClosed } from '../../base/clock.ts'
 import type { OpenList } from '../../base/open-list.ts'
 import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
@@ -35,7 +35,6 @@ import {
 } from './message.ts'
 import { peerOf } from './peer.ts'
 import { StreamSink, type SinkOptions } from './sink.ts'
-import type { TrackedAnswer } from './stalled-answers.ts'
 
 /** Options for Node's server, with and without TLS. */
 export const http1Options = (): ServerOptions => ({
@@ -149,11 +148,6 @@ export function serveHttp1(server: Server, listener: ListenerParts): Drainable {
   }
 }
 
-const mostPipelined = (
-  { onProvenConnection }: RequestActivity,
-  { pipelined }: ListenerParts,
-): number => (onProvenConnection ? pipelined : Math.min(pipelined, limits.unprovenPipelined))
-
 /** `OPTIONS *` is about the server itself; Go's net/http answers it before any handler. */
 const asksForServer = ({ method, url }: IncomingMessage): boolean =>
   method === 'OPTIONS' && url === '*'
@@ -193,23 +187,23 @@ function answerRequest(
 ): Promise<void> {
   const own = new Http1Answer(request, response, parts)
   const { activity } = own
-  if (own.pending.size > mostPipelined(activity, parts)) {
+  if (own.pending.size > parts.pipelined) {
     closingConnections.add(request.socket)
     parts.onCut('pipelined')
     request.socket.destroy()
     return Promise.resolve()
   }
   if (hasBody(request) || offersUpgrade(request)) {
-    response.once('finish', () => discardBody(request, activity))
+    response.once('finish', () => discardBody(request))
   }
-  return answer(incoming(request, false, own.client, activity), own, parts, activity)
+  return answer(incoming(request, false, own.client, activity), own, parts)
 }
 
 /**
  * The answer to one request, from when that begins until the answer is over. One object for all
  * that have to do with it: a kubelet sends many short requests.
  */
-class Http1Answer implements PendingRequest, TrackedAnswer, ResponseWriter, SinkOptions {
+class Http1Answer implements PendingRequest, ResponseWriter, SinkOptions {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly activity: RequestActivity
@@ -217,17 +211,12 @@ class Http1Answer implements PendingRequest, TrackedAnswer, ResponseWriter, Sink
   readonly #parts: Http1Parts
   /** All requests in flight on the connection. */
   readonly pending: OpenList<PendingRequest>
-  // The server's timeout also detects progress within a single long write.
-  readonly patienceMs = Number.POSITIVE_INFINITY
-  taken = false
-  since = elapsed()
 
   constructor(request: IncomingMessage, response: ServerResponse, parts: Http1Parts) {
     this.request = request
     this.response = response
     this.#parts = parts
     this.activity = parts.connections.beginRequest(request.socket)
-    parts.answers.add(this)
     this.pending = pendingRequestsOn(request.socket)
     this.pending.add(this)
     parts.open.began(this)
@@ -237,19 +226,8 @@ class Http1Answer implements PendingRequest, TrackedAnswer, ResponseWriter, Sink
 
   over(): void {
     if (this.pending.delete(this)) this.#parts.open.over(this)
-    this.#parts.answers.delete(this)
     this.activity[Symbol.dispose]()
     this.client.abort(clientGone)
-  }
-
-  /** Until its turn an answer waits for those before it, not for the client. */
-  waiting(): number {
-    return this.response.socket ? this.response.writableLength : 0
-  }
-
-  cut(): void {
-    this.#parts.onCut('stalled')
-    this.request.socket.destroy()
   }
 
   writeHead(status: number, headers: HeaderList, last: boolean): void {
@@ -287,8 +265,6 @@ class Http1Answer implements PendingRequest, TrackedAnswer, ResponseWriter, Sink
   onBroken(cause: unknown): void {
     this.#parts.onBroken(cause)
   }
-
-  readonly onTaken = (): void => void (this.taken = true)
 }
 
 function pairs(raw: readonly string[]): [string, string][] {
@@ -322,10 +298,9 @@ function refuseNow(socket: Duplex, fault: Fault): void {
 /**
  * Reads and discards the rest of a body that its handler left unread: the next request follows it.
  */
-function discardBody(request: IncomingMessage, { onProvenConnection }: RequestActivity): void {
+function discardBody(request: IncomingMessage): void {
   if (request.complete) return
-  const restMs = onProvenConnection ? limits.restMs : limits.unprovenMs
-  afterUnlessClosed(request, restMs, () => request.destroy())
+  afterUnlessClosed(request, limits.restMs, () => request.destroy())
   request.on('pause', () => request.resume())
   request.resume()
 }
@@ -371,7 +346,6 @@ function incoming(
     signal: client,
     client,
     onProven: activity.proven,
-    onDisproven: activity.disproven,
   }
 }
 

@@ -124,16 +124,13 @@ export class Http2Connections implements Drainable {
     stream: ServerHttp2Stream,
     { session, socket, peer, headers, flags, fields }: StreamHead,
   ): void {
-    const { connections, answers, stalledMs, onCut } = this.#parts
+    const { connections, answers, onCut } = this.#parts
     const activity = connections.beginRequest(socket)
     const tracked: TrackedAnswer = {
-      activity,
-      patienceMs: stalledMs,
       waiting: () => stream.writableLength,
       cut: () => {
         onCut('stalled')
-        if (activity.onProvenConnection) stream.close(constants.NGHTTP2_CANCEL)
-        else this.#cutOff(session)
+        stream.close(constants.NGHTTP2_CANCEL)
       },
       taken: false,
       since: elapsed(),
@@ -196,8 +193,7 @@ export class Http2Connections implements Drainable {
     // RFC 9113 section 8.3.1: a request that names two hosts is malformed; 8.5: CONNECT has no
     // path.
     if (path === undefined || (fields.host !== undefined && fields.host !== host)) {
-      if (refuseStream(stream, malformed, activity)) retire()
-      return
+      return refuseStream(stream, malformed)
     }
     const client = new WaitingClient()
     stream.once('close', () => client.abort(clientGone))
@@ -218,7 +214,6 @@ export class Http2Connections implements Drainable {
       signal: client,
       client,
       onProven: activity.proven,
-      onDisproven: activity.disproven,
     }
     const { onBroken } = this.#parts
     const writer = writerOf(stream, incoming.method === 'HEAD', {
@@ -228,10 +223,10 @@ export class Http2Connections implements Drainable {
       // As in an API server (apiserver pkg/endpoints/filters/authentication.go): a flood of
       // refusals needs new connections.
       onHead: (status, last) => {
-        if (last || (status === 401 && !activity.onProvenConnection)) retire()
+        if (last || status === 401) retire()
       },
     })
-    answer(incoming, writer, this.#parts, activity).catch((cause: unknown) => {
+    answer(incoming, writer, this.#parts).catch((cause: unknown) => {
       onBroken(cause)
       stream.close(constants.NGHTTP2_INTERNAL_ERROR)
     })
@@ -249,7 +244,7 @@ function writerOf(
     onTaken,
     wrote,
     onHead,
-  }: SinkCallbacks & { readonly onHead: (status: number, last: boolean) => void },
+  }: Required<SinkCallbacks> & { readonly onHead: (status: number, last: boolean) => void },
 ): ResponseWriter {
   let trailers: Record<string, string[]> = {}
   stream.once('wantTrailers', () => stream.sendTrailers(trailers))
@@ -286,14 +281,11 @@ function grouped(raw: readonly string[]): Record<string, string[]> {
 
 const malformed = `${JSON.stringify(badRequest('the request could not be understood'))}\n`
 
-/**
- * Answers a malformed request. Returns whether the connection has had too many refusals in a row.
- */
-function refuseStream(stream: ServerHttp2Stream, body: string, activity: RequestActivity): boolean {
+/** Answers a malformed request. */
+function refuseStream(stream: ServerHttp2Stream, body: string): void {
   stream.once('finish', () => discardRest(stream))
   stream.respond({ ':status': 400, 'content-type': 'application/json' })
   stream.end(body)
-  return activity.answered(400)
 }
 
 /**

@@ -25,7 +25,7 @@ export const limits = {
    * watch included.
    */
   stalledMs: 120_000,
-  /** How many times per `stalledMs` and `unprovenMs` answers and connections are checked. */
+  /** How many times per `stalledMs` answers and connections are checked. */
   checksPerTimeout: 4,
   /** How long the rest of an abandoned body may take to arrive. */
   restMs: 30_000,
@@ -34,8 +34,6 @@ export const limits = {
    * answer to the last.
    */
   pipelined: 64,
-  /** The same until a caller is proven on it: one read can bring hundreds. */
-  unprovenPipelined: 8,
   /**
    * Streams in flight on one HTTP/2 connection: a kubelet watches each Secret and ConfigMap that
    * its pods mount, hundreds of them.
@@ -63,16 +61,6 @@ export const limits = {
    * stream, which takes 17 KB until it is collected, and hundreds come with one read.
    */
   unprovenResets: 100,
-  /**
-   * How many refusals in a row a connection gets; an API server also ends an HTTP/2 connection
-   * after its first 401.
-   */
-  refusals: 16,
-  /**
-   * How long part of an answer may wait for a client on whose connection no caller is proven, and
-   * how long the rest of its body may take.
-   */
-  unprovenMs: 5_000,
   /**
    * How long requests may continue after the authorities change that signed their client's
    * certificate.

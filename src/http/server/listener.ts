@@ -189,7 +189,7 @@ function listenerParts(server: Server, options: ListenerOptions): ListenerParts 
     { most: maxConnections, ...(mostUnproven !== undefined && { mostUnproven }) },
     onCut,
   )
-  const answers = new StalledAnswers(options.stalledMs ?? limits.unprovenMs)
+  const answers = new StalledAnswers(stalledMs)
   server.once('close', () => answers[Symbol.dispose]())
   return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers }
 }

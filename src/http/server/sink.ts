@@ -7,8 +7,8 @@ export interface SinkCallbacks {
   readonly onBroken: (cause: unknown) => void
   /** Called with the bytes of each part as it is written. */
   readonly wrote: (bytes: number) => void
-  /** Called when the client has taken something written. */
-  readonly onTaken: () => void
+  /** Called when the client has taken something written; absent: no one waits for that. */
+  readonly onTaken?: () => void
 }
 
 export interface SinkOptions extends SinkCallbacks {
@@ -43,7 +43,7 @@ export class StreamSink implements Sink {
     if (onWritten === undefined) stream.write(chunk, onTaken)
     else
       stream.write(chunk, (failure) => {
-        onTaken()
+        onTaken?.()
         // A stream of HTTP/2 that was reset reports no failure for what may still be on its way.
         if (!failure && !stream.destroyed) onWritten()
       })

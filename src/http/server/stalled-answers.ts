@@ -1,19 +1,14 @@
 import { elapsed, every } from '../../base/clock.ts'
-import type { RequestActivity } from './connection-limit.ts'
 import { OpenList } from '../../base/open-list.ts'
-import { limits } from './limits.ts'
 
 /** The slowest client that counts as reading, in bytes per second: clients are on this host. */
 const slowestBytesPerSecond = 128 * 1024
 
-/** An answer in flight. */
+/** How many times in its patience each answer is checked. */
+const checksPerTimeout = 24
+
+/** An answer in flight over HTTP/2. */
 export interface TrackedAnswer {
-  readonly activity: RequestActivity
-  /**
-   * How long the client may take nothing where a caller is proven on its connection; otherwise see
-   * `StalledAnswers`.
-   */
-  readonly patienceMs: number
   /** The bytes that wait for the client now. */
   waiting(): number
   /** Aborts a stalled answer. */
@@ -25,19 +20,19 @@ export interface TrackedAnswer {
 }
 
 /**
- * Tracks the answers in flight on the connections of one listener, and cuts those that stall
- * because the client takes nothing. It decides on each answer separately: a client that answers
- * pings, or reads one stream, may have abandoned another. Where no caller is proven on the
- * connection, partial progress does not count: what waits has to be sent within `unprovenMs`.
+ * Tracks the answers in flight over HTTP/2 on the connections of one listener, and cuts those that
+ * stall because the client takes nothing. It decides on each answer separately: a client that
+ * answers pings, or reads one stream, may have abandoned another. Over HTTP/1.1 the timeout of the
+ * connection does that.
  */
 export class StalledAnswers implements Disposable {
-  readonly #unprovenMs: number
+  readonly #patienceMs: number
   readonly #open = new OpenList<TrackedAnswer>()
   readonly #timer: Disposable
 
-  constructor(unprovenMs: number) {
-    this.#unprovenMs = unprovenMs
-    this.#timer = every(this.#unprovenMs / limits.checksPerTimeout, () => this.#check())
+  constructor(patienceMs: number) {
+    this.#patienceMs = patienceMs
+    this.#timer = every(patienceMs / checksPerTimeout, () => this.#check())
   }
 
   /** To be called when a request begins. */
@@ -54,14 +49,10 @@ export class StalledAnswers implements Disposable {
     const at = elapsed()
     for (const taking of this.#open) {
       const waiting = taking.waiting()
-      const isProven = taking.activity.onProvenConnection
-      const patienceMs = isProven
-        ? taking.patienceMs + (waiting / slowestBytesPerSecond) * 1000
-        : this.#unprovenMs
-      if (waiting === 0 || (taking.taken && isProven)) {
+      if (waiting === 0 || taking.taken) {
         taking.taken = false
         taking.since = at
-      } else if (at - taking.since >= patienceMs) {
+      } else if (at - taking.since >= this.#patienceMs + (waiting / slowestBytesPerSecond) * 1000) {
         this.#open.delete(taking)
         taking.cut()
       }

@@ -1,6 +1,7 @@
 import { forbidden, StatusError } from '../../api/kube/status.ts'
 import { componentOf, type Component } from '../../api/request/component.ts'
 import { rebindingFault } from '../../api/request/host-check.ts'
+import { nodeIdentity } from '../../api/request/identity.ts'
 import { representationsOf } from '../../api/request/representation.ts'
 import {
   parseRequestInfo,
@@ -83,22 +84,15 @@ export class HostCheck {
 /**
  * Reports the proven caller to the listener: before the request is passed on or, where an API
  * server's answer proves the token, before that answer is sent; or where it has upgraded the
- * connection. Layers below may have found by then that the token is a service account's: the
- * account counts, so that connections with many tokens of one account count as one caller. If the
- * answer disproves the caller, that is reported as well.
+ * connection.
  */
 export function withProvenCaller(next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> {
   return (exchange) => {
-    const wasProven = report(exchange)
-    if (wasProven && !exchange.claim) return next(exchange)
-    const reportOutcome = (): void => {
-      if (!wasProven) report(exchange)
-      else if (!isProven(exchange)) exchange.onDisproven?.()
-    }
+    if (report(exchange)) return next(exchange)
     return next(exchange).then((reply) => {
       const outcome = reply.kind === 'upgrade' ? reply.finalStatus : undefined
-      if (outcome) void outcome.then(reportOutcome)
-      else reportOutcome()
+      if (outcome) void outcome.then(() => report(exchange))
+      else report(exchange)
       return reply
     })
   }
@@ -106,7 +100,7 @@ export function withProvenCaller(next: Handler<Exchange, WireReply>): Handler<Ex
 
 function report(exchange: Exchange): boolean {
   if (!isProven(exchange)) return false
-  exchange.onProven?.(exchange.claim?.identity() ?? exchange.identity)
+  exchange.onProven?.(exchange.identity === nodeIdentity)
   return true
 }
 
