@@ -166,8 +166,9 @@ export class Refresher implements Disposable {
 
   /** One at a time, and only while nothing is due that a pod needs: the link may be thin. */
   async #refreshDocuments(due: readonly RefreshTarget[]): Promise<void> {
+    const { pods, cache } = this.#parts
     for (const each of due) {
-      if (!this.#mayRequest() || this.#parts.podsVersion() !== this.#seen) return
+      if (!this.#mayRequest() || (await pods.update(cache())) !== this.#changes) return
       await this.#refresh(each)
       await pause(jitter(5, 50))
     }
