@@ -1,8 +1,5 @@
-import { elapsed } from './clock.ts'
 import { writeDurably } from './durable-file.ts'
 import { readOwnFile } from './own-file.ts'
-
-const retryMs = 60_000
 
 /**
  * A file with the latest state, written while the process runs. One write runs at a time, and at
@@ -17,10 +14,6 @@ export class StateFile implements AsyncDisposable {
   /** The pending write, which has not read its content yet. */
   #next: Promise<void> | undefined
   #closed = false
-  /** Whether a requested write has not succeeded yet. */
-  #isBehind = false
-  /** On the monotonic clock. */
-  #failedAt = -Infinity
 
   /** `content` returns the state; it is called just before the write. */
   constructor(file: string, content: () => string) {
@@ -34,34 +27,13 @@ export class StateFile implements AsyncDisposable {
   write(): Promise<void> {
     if (this.#closed) return Promise.resolve()
     if (this.#next) return this.#next
-    this.#isBehind = true
     const next = this.#settled.then(() => {
       this.#next = undefined
-      return this.#write()
+      return writeDurably(this.#file, this.#content())
     })
     this.#next = next
     this.#settled = next.catch(() => undefined)
     return next
-  }
-
-  /**
-   * For a state that has been requested before: `undefined` where it is on the disk, else as
-   * `write`. After a failure it tries again once a minute.
-   */
-  written(): Promise<void> | undefined {
-    const waits = elapsed() - this.#failedAt < retryMs
-    return this.#isBehind && !waits ? this.write() : undefined
-  }
-
-  async #write(): Promise<void> {
-    try {
-      await writeDurably(this.#file, this.#content())
-      this.#isBehind = this.#next !== undefined
-      this.#failedAt = -Infinity
-    } catch (error) {
-      this.#failedAt = elapsed()
-      throw error
-    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -11,20 +11,12 @@ export const sliceMs = 1
  */
 export class TimeSlices {
   #began = elapsed()
-  #tookMs = 0
-
-  /** The duration of the work, without the turns of others. */
-  get tookMs(): number {
-    return this.#tookMs + elapsed() - this.#began
-  }
 
   /**
    * Awaited after each step. At the end of a slice it resolves in the next turn of the event loop.
    */
   async pause(): Promise<void> {
-    const slice = elapsed() - this.#began
-    if (slice < sliceMs) return
-    this.#tookMs += slice
+    if (elapsed() - this.#began < sliceMs) return
     await turn()
     this.#began = elapsed()
   }

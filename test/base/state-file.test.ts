@@ -37,17 +37,6 @@ void t.test('a written file and its folder are readable by the owner alone', asy
   t.strictSame(readdirSync(folder), ['a.json'])
 })
 
-void t.test('written() waits for pending writes, and only for those', async (t) => {
-  const file = join(t.testdir(), 'a.json')
-  const { write, kept } = numbered(file)
-  t.equal(kept.written(), undefined)
-  void write(1)
-  await kept.written()
-  t.equal(readFileSync(file, 'utf8'), '1')
-  await write(2)
-  t.equal(kept.written(), undefined)
-})
-
 void t.test('a thousand writes become the one under way and one of the last value', async (t) => {
   const file = join(t.testdir(), 'a.json')
   const { write, taken, begun } = numbered(file)
