@@ -250,9 +250,9 @@ export const metricTable = {
   tracingSpans: {
     name: 'nodehub_tracing_spans_total',
     type: 'counter',
-    help: 'Spans of recorded traces (--tracing-endpoint), by result: exported, the collector has taken them; full, too many were pending; failed, the collector did not take them.',
+    help: 'Spans of recorded traces (--tracing-endpoint), by result: exported, the collector has taken them; failed, it did not take them. Those beyond the bound of pending ones are not counted.',
     labels: ['result'],
-    initialValues: { result: ['exported', 'full', 'failed'] },
+    initialValues: { result: ['exported', 'failed'] },
   },
   recorded: {
     name: 'nodehub_recorded_total',

@@ -21,13 +21,12 @@ import {
   TracerProvider,
   type ReadableSpan,
   type SpanExporter,
-  type SpanProcessor,
 } from '@opentelemetry/sdk-trace'
 import { within } from '../base/clock.ts'
 import { ownVersion } from '../base/own-version.ts'
 import type { Attributes, Span, Tracer } from './span.ts'
 
-/** Spans that have ended and are not exported yet, in a queue or on their way. */
+/** Spans that have ended and are not on their way yet; beyond them new ones are dropped. */
 export const mostPendingSpans = 2_048
 
 /** Spans in one request to the collector. */
@@ -53,8 +52,8 @@ export interface TracerOptions {
   readonly nodeName: string
   /** Called for spans that the collector has taken. */
   readonly onExported: (spans: number) => void
-  /** Called for lost spans: `full`, too many were pending; `failed`, they were not taken. */
-  readonly onLost: (reason: 'full' | 'failed', spans: number, cause?: Error) => void
+  /** Called for spans that it has not taken. */
+  readonly onLost: (spans: number, cause?: Error) => void
 }
 
 /** Disposing sends what is pending, for `flushMs` at most. */
@@ -77,7 +76,16 @@ export function openTracer(options: TracerOptions): OpenTracer {
       root: new TraceIdRatioBasedSampler(options.samplingRatePerMillion / 1_000_000),
     }),
     spanLimits: { attributeValueLengthLimit: longestValue },
-    spanProcessors: [new BoundedProcessor(exporter, options)],
+    spanProcessors: [
+      new BatchSpanProcessor({
+        exporter,
+        maxQueueSize: mostPendingSpans,
+        maxExportBatchSize: batchSpans,
+        scheduledDelayMillis: batchMs,
+        // The exporter's own limit comes first, and its result is counted.
+        exportTimeoutMillis: 2 * exportMs,
+      }),
+    ],
   })
   const tracer = provider.getTracer('nodehub', ownVersion())
   return {
@@ -151,8 +159,6 @@ type Counts = Pick<TracerOptions, 'onExported' | 'onLost'>
 class CountedExporter implements SpanExporter {
   readonly #exporter: SpanExporter
   readonly #counts: Counts
-  /** Spans that were passed on in all, and are settled now. */
-  settled = 0
 
   constructor(exporter: SpanExporter, counts: Counts) {
     this.#exporter = exporter
@@ -161,58 +167,13 @@ class CountedExporter implements SpanExporter {
 
   export(spans: ReadableSpan[], onResult: (result: ExportResult) => void): void {
     this.#exporter.export(spans, (result) => {
-      this.settled += spans.length
       if (result.code === ExportResultCode.SUCCESS) this.#counts.onExported(spans.length)
-      else this.#counts.onLost('failed', spans.length, result.error)
+      else this.#counts.onLost(spans.length, result.error)
       onResult(result)
     })
   }
 
   shutdown(): Promise<void> {
     return this.#exporter.shutdown()
-  }
-}
-
-/**
- * OpenTelemetry's batches; but spans on their way to the collector count against the bound, too,
- * and those beyond it are counted.
- */
-class BoundedProcessor implements SpanProcessor {
-  readonly #batches: BatchSpanProcessor
-  readonly #exporter: CountedExporter
-  readonly #counts: Counts
-  #taken = 0
-
-  constructor(exporter: CountedExporter, counts: Counts) {
-    this.#exporter = exporter
-    this.#counts = counts
-    this.#batches = new BatchSpanProcessor({
-      exporter,
-      maxQueueSize: mostPendingSpans,
-      maxExportBatchSize: batchSpans,
-      scheduledDelayMillis: batchMs,
-      // The exporter's own limit comes first, and its result is counted.
-      exportTimeoutMillis: 2 * exportMs,
-    })
-  }
-
-  onStart(): void {
-    // Spans count when they end.
-  }
-
-  onEnd(span: ReadableSpan): void {
-    if (this.#taken - this.#exporter.settled >= mostPendingSpans) {
-      return this.#counts.onLost('full', 1)
-    }
-    this.#taken += 1
-    this.#batches.onEnd(span)
-  }
-
-  forceFlush(): Promise<void> {
-    return this.#batches.forceFlush()
-  }
-
-  shutdown(): Promise<void> {
-    return this.#batches.shutdown()
   }
 }

@@ -20,9 +20,9 @@ export async function tracerOf(
       if (isTaken === false) log.info('the tracing collector takes spans again')
       isTaken = true
     },
-    onLost: (reason, spans, err) => {
-      metrics.tracingSpans.add({ result: reason }, spans)
-      if (reason === 'full' || isTaken === false) return
+    onLost: (spans, err) => {
+      metrics.tracingSpans.add({ result: 'failed' }, spans)
+      if (isTaken === false) return
       isTaken = false
       log.warn({ err }, 'the tracing collector does not take spans: they are lost')
     },
