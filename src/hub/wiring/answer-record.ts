@@ -3,8 +3,9 @@ import { lruCache } from '../../base/lru-cache.ts'
 import { RecentItems } from '../../base/recent-items.ts'
 import { RepeatLimiter } from '../../base/repeat-limiter.ts'
 import type { AnsweredRequest, AnswerLine } from '../pipeline/trace.ts'
-import { isRefusal, LastHour, type Answers } from './last-hour.ts'
 import { entryOf, requestFilter, type RequestEntry } from './request-entry.ts'
+import { every, now } from '../../base/clock.ts'
+import { isRead } from '../../api/request/request-info.ts'
 
 /** The answers that one component got to one kind of request since the start. */
 export interface AnswerCount extends Answers {
@@ -137,4 +138,190 @@ async function* some<T, Chosen>(
     const fitting = chosen(batch)
     if (fitting.length > 0) yield fitting
   }
+}
+
+/** Numbers of answers. */
+export interface Answers {
+  /** By source. */
+  readonly cloud: number
+  readonly cache: number
+  readonly hub: number
+  /** Those of 400 and above that a client does not expect. */
+  readonly refused: number
+}
+
+/**
+ * Whether a client does not expect to be answered so. A read of what does not exist, a conflict,
+ * and a watch that begins too far back belong to how clients work: a kubelet reads its lease before
+ * it creates it.
+ */
+export const isRefusal = ({ verb, code }: Pick<AnswerLine, 'verb' | 'code'>): boolean =>
+  code >= 400 && code !== 409 && code !== 410 && !(code === 404 && isRead({ verb }))
+
+/** What may become full. */
+const gaugeNames = ['seats', 'connections', 'secureConnections', 'memory', 'cache'] as const
+
+type GaugeName = (typeof gaugeNames)[number]
+
+export interface Gauge {
+  readonly current: () => number
+  /** The most since the last call; absent: samples of `current` are enough. */
+  readonly most?: () => number
+  readonly limit: () => number
+}
+
+interface Measured {
+  readonly online: () => boolean | undefined
+  readonly gauges: Readonly<Record<GaugeName, Gauge>>
+}
+
+interface Saturation {
+  readonly current: number
+  /** Of the last hour. */
+  readonly most: number
+  readonly limit: number
+}
+
+type Known<T> = readonly (T | null)[]
+
+/**
+ * The last hour: an item for each minute, the present one last. `null`: nothing is known of it, as
+ * from before the start.
+ */
+export interface Minutes extends Readonly<Record<keyof Answers, readonly number[]>> {
+  /** Whether the hub was online the whole minute, as far as samples show. */
+  readonly online: Known<boolean>
+  /** The time that 99 % of the short requests took at most, to a tenth. */
+  readonly p99Ms: Known<number>
+  /** The most, in bytes. */
+  readonly memoryBytes: Known<number>
+  readonly cacheBytes: Known<number>
+}
+
+const minuteMs = 60_000
+const shown = 60
+
+/** The interval of samples; a change of the link is a sample, too. */
+export const sampleMs = 15_000
+
+/** So many durations are distinguished between one and its double. */
+const perDouble = 8
+/** From a sixteenth of a millisecond to four minutes. */
+const [shortestPower, longestPower] = [-4, 18]
+
+/** What is known of one minute. */
+interface Minute extends Record<keyof Answers, number> {
+  /** Since the epoch. */
+  readonly number: number
+  online: boolean | null
+  p99Ms: number
+  readonly most: Record<GaugeName, number>
+}
+
+const minuteOf = (number: number): Minute => ({
+  number,
+  cloud: 0,
+  cache: 0,
+  hub: 0,
+  refused: 0,
+  online: null,
+  p99Ms: 0,
+  most: { seats: 0, connections: 0, secureConnections: 0, memory: 0, cache: 0 },
+})
+
+/** Answers, link and load by the minute. */
+export class LastHour {
+  /** The present one last. */
+  readonly #minutes: Minute[] = []
+  /** How many short requests of the present minute took so long. */
+  readonly #durations = new Uint32Array(perDouble * (longestPower - shortestPower))
+  #measured: Measured | undefined
+
+  /** Takes samples from now on, until disposed. */
+  measure(measured: Measured): Disposable {
+    this.#measured = measured
+    this.sample()
+    return every(sampleMs, () => this.sample())
+  }
+
+  sample(): void {
+    if (!this.#measured) return
+    const { online, gauges } = this.#measured
+    const minute = this.#minuteAt(now())
+    for (const name of gaugeNames) {
+      const { current, most = current } = gauges[name]
+      minute.most[name] = Math.max(minute.most[name], most())
+    }
+    const isOnline = online()
+    if (isOnline !== undefined) minute.online = isOnline && minute.online !== false
+  }
+
+  add(line: Pick<AnsweredRequest, 'source' | 'verb' | 'code' | 'ms' | 'isShort' | 'at'>): void {
+    const { source, ms, isShort, at } = line
+    const minute = this.#minuteAt(at)
+    if (source === 'cloud' || source === 'cache' || source === 'hub') minute[source] += 1
+    if (isRefusal(line)) minute.refused += 1
+    if (!isShort) return
+    const step = Math.ceil(perDouble * (Math.log2(ms) - shortestPower))
+    const place = Math.min(Math.max(step, 0), this.#durations.length - 1)
+    this.#durations[place] = (this.#durations[place] ?? 0) + 1
+  }
+
+  #minuteAt(at: number): Minute {
+    const number = Math.floor(at / minuteMs)
+    const present = this.#minutes.at(-1)
+    if (present?.number === number) return present
+    if (present) present.p99Ms = percentile99(this.#durations)
+    this.#durations.fill(0)
+    const next = minuteOf(number)
+    if (this.#minutes.push(next) > shown) this.#minutes.shift()
+    return next
+  }
+
+  minutes(at: number): Minutes {
+    const present = this.#minutes.at(-1)
+    if (present) present.p99Ms = percentile99(this.#durations)
+    const hour = this.#hourAt(at)
+    return {
+      cloud: hour.map(({ cloud }) => cloud),
+      cache: hour.map(({ cache }) => cache),
+      hub: hour.map(({ hub }) => hub),
+      refused: hour.map(({ refused }) => refused),
+      online: hour.map(({ online }) => online),
+      p99Ms: hour.map(({ p99Ms }) => p99Ms || null),
+      memoryBytes: hour.map(({ most }) => most.memory || null),
+      cacheBytes: hour.map(({ most }) => most.cache || null),
+    }
+  }
+
+  #hourAt(at: number): readonly Minute[] {
+    const first = Math.floor(at / minuteMs) - shown + 1
+    const known = new Map(this.#minutes.map((each) => [each.number, each]))
+    return Array.from({ length: shown }, (_, i) => known.get(first + i) ?? minuteOf(first + i))
+  }
+
+  /** Empty until there are samples. */
+  saturation(at: number): Readonly<Partial<Record<GaugeName, Saturation>>> {
+    if (!this.#measured) return {}
+    const { gauges } = this.#measured
+    const hour = this.#hourAt(at)
+    return Object.fromEntries(
+      gaugeNames.map((name) => {
+        const current = gauges[name].current()
+        const most = Math.max(current, ...hour.map((minute) => minute.most[name]))
+        return [name, { current, most, limit: gauges[name].limit() }]
+      }),
+    )
+  }
+}
+
+/** 0 where there are none. */
+function percentile99(durations: Uint32Array): number {
+  const all = durations.reduce((sum, times) => sum + times, 0)
+  let above = Math.floor(all / 100)
+  for (let step = durations.length - 1; step >= 0; step--) {
+    above -= durations[step] ?? 0
+    if (above < 0) return Math.round(10 * 2 ** (step / perDouble + shortestPower)) / 10
+  }
+  return 0
 }

@@ -14,7 +14,7 @@ import type { LogStore } from '../store/log/log-store.ts'
 import { bytesOnDisk } from '../store/log/open.ts'
 import { memoryLimit } from './memory.ts'
 import type { Health } from './health.ts'
-import type { Gauge, LastHour } from './last-hour.ts'
+import type { Gauge, LastHour } from './answer-record.ts'
 import { maxConnections, type OpenSocket, type ProxyParts } from './proxies.ts'
 
 /** The parts whose state is measured when metrics are read. */

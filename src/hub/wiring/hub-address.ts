@@ -46,18 +46,13 @@ const connectMs = 10_000
 export class ReachableAddress implements Disposable {
   readonly #parts: HubAddressParts
   readonly #firstProbe = Promise.withResolvers<void>()
-  #isProbed = false
   /** `undefined` until the TLS proxy listens. */
   #securePort: number | undefined
   /** The result of making the dummy interface; `why` is the reason that prevents its use. */
   #dummy: { readonly why: string | undefined } | undefined
-  #address: HubAddress | null = null
-  /** Why pods are not directed to the hub. */
-  #why: string | undefined
-  /** Why pods that dial a ClusterIP of default/kubernetes are not led to the address. */
-  #whyNotForService: string | undefined
-  #probing: Promise<void> | undefined
-  #again = false
+  /** `undefined` before the first. */
+  #found: Found | undefined
+  #probing = Promise.resolve()
   #timer: Disposable | undefined
   #closed = false
 
@@ -70,7 +65,7 @@ export class ReachableAddress implements Disposable {
 
   /** Resolves after the first probe; `undefined`: it is over. */
   get firstProbe(): Promise<void> | undefined {
-    return this.#isProbed ? undefined : this.#firstProbe.promise
+    return this.#found ? undefined : this.#firstProbe.promise
   }
 
   /** To be called when the TLS proxy listens, with its port. */
@@ -86,25 +81,36 @@ export class ReachableAddress implements Disposable {
   }
 
   /**
-   * Probes now, and once more after a running probe; resolves when that is done. It does nothing
-   * before the TLS proxy listens, at the dummy interface if pods use that.
+   * Probes, after a running probe, and resolves when that is done. It does nothing before the TLS
+   * proxy listens, at the dummy interface if pods use that.
    */
-  async probe(): Promise<void> {
-    if (this.#securePort === undefined || this.#awaitsDummy) return
-    this.#again = true
-    this.#probing ??= this.#probeUntilCurrent()
-    await this.#probing
+  probe(): Promise<void> {
+    return (this.#probing = this.#probing.then(() => this.#probe()))
+  }
+
+  async #probe(): Promise<void> {
+    const { hubAddress, dummy } = this.#parts.pods
+    const awaitsDummy = !hubAddress && dummy !== undefined && this.#dummy === undefined
+    if (this.#closed || this.#securePort === undefined || awaitsDummy) return
+    const why = await this.#fault().catch(
+      (cause: unknown) => `it cannot be looked at: ${String(cause)}`,
+    )
+    if (this.#closed) return
+    this.#settle(why)
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = after(why === undefined ? againMs : brokenAgainMs, () => void this.probe())
   }
 
   /** For `/readyz?verbose`: it does not affect readiness. Nothing where no address is wanted. */
   verboseLines(): string[] {
     if (!this.isWanted) return []
-    if (!this.#address)
-      return [`[ ]hub-address pods are not led to the hub: ${this.#why ?? 'not probed yet'}`]
-    const why = this.#whyNotForService
+    const { address, why, whyNotForService } = this.#found ?? { why: 'not probed yet' }
+    if (!address) return [`[ ]hub-address pods are not led to the hub: ${why}`]
     return [
-      `[+]hub-address pods are led to ${shownAs(this.#address)}`,
-      ...(why === undefined ? [] : [`[ ]hub-address forwardkubesvctraffic does nothing: ${why}`]),
+      `[+]hub-address pods are led to ${shownAs(address)}`,
+      ...(whyNotForService === undefined
+        ? []
+        : [`[ ]hub-address forwardkubesvctraffic does nothing: ${whyNotForService}`]),
     ]
   }
 
@@ -118,21 +124,6 @@ export class ReachableAddress implements Disposable {
     return missing.length === 0
       ? undefined
       : `the certificate of the hub does not name ${missing.join(' and ')}, by which pods dial default/kubernetes`
-  }
-
-  async #probeUntilCurrent(): Promise<void> {
-    this.#timer?.[Symbol.dispose]()
-    while (this.#again && !this.#closed) {
-      this.#again = false
-      const why = await this.#fault().catch(
-        (cause: unknown) => `it cannot be looked at: ${String(cause)}`,
-      )
-      if (!this.#closed && !this.#again) this.#settle(why)
-    }
-    // At once: a later call of `probe` must not wait for this one.
-    this.#probing = undefined
-    if (this.#closed) return
-    this.#timer = after(this.#why === undefined ? againMs : brokenAgainMs, () => void this.probe())
   }
 
   /** Why the hub is not reached; `undefined`: it is. */
@@ -166,11 +157,6 @@ export class ReachableAddress implements Disposable {
     return hubAddress !== undefined || dummy !== undefined
   }
 
-  get #awaitsDummy(): boolean {
-    const { hubAddress, dummy } = this.#parts.pods
-    return !hubAddress && dummy !== undefined && this.#dummy === undefined
-  }
-
   /** A port of 0 means the port of the TLS proxy. */
   #configured(): Address | undefined {
     const { hubAddress, dummy } = this.#parts.pods
@@ -181,17 +167,13 @@ export class ReachableAddress implements Disposable {
   }
 
   #settle(why: string | undefined): void {
-    const reached = why === undefined && this.#configured()
-    if (reached) this.#whyNotForService = this.#lookForService()
-    const address = reached
-      ? { ...reached, forService: this.#whyNotForService === undefined }
-      : null
-    if (!this.#isProbed || why !== this.#why) this.#logChange(address, why)
-    this.#why = why
-    this.#address = address
+    const reached = why === undefined ? this.#configured() : undefined
+    const whyNotForService = reached && this.#lookForService()
+    const address = reached ? { ...reached, forService: whyNotForService === undefined } : null
+    if (!this.#found || why !== this.#found.why) this.#logChange(address, why)
+    this.#found = { address, why, whyNotForService }
     this.#parts.metrics.hubAddressReachable.set(address ? 1 : 0)
     this.#parts.publish(address)
-    this.#isProbed = true
     this.#firstProbe.resolve()
   }
 
@@ -210,6 +192,15 @@ export class ReachableAddress implements Disposable {
     this.#timer?.[Symbol.dispose]()
     this.#firstProbe.resolve()
   }
+}
+
+/** What the last probe has found. */
+interface Found {
+  readonly address?: HubAddress | null
+  /** Why pods are not directed to the hub. */
+  readonly why: string | undefined
+  /** Why pods that dial a ClusterIP of default/kubernetes are not led to the address. */
+  readonly whyNotForService?: string | undefined
 }
 
 type Address = Pick<HubAddress, 'host' | 'port'>
