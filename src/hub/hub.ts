@@ -159,6 +159,7 @@ export async function startHub(
     }),
   )
 
+  parts.use(cloud.onlineChanged.listen((online) => online && boot.cameOnline()))
   metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
   showConfigRead(metrics, true)
   const handler = clientPath({

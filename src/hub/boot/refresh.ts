@@ -87,8 +87,6 @@ interface RefreshState {
 export class Refresher implements Disposable {
   readonly #parts: RefreshParts
   readonly #states = new Map<string, RefreshState>()
-  #timer: Disposable | undefined
-  #running = false
   #closed = false
   /** The version of the pods, and the number of the changes of references, of the last pass. */
   #seen: string | undefined
@@ -98,6 +96,7 @@ export class Refresher implements Disposable {
 
   constructor(parts: RefreshParts) {
     this.#parts = parts
+    void this.#run()
   }
 
   /**
@@ -118,32 +117,22 @@ export class Refresher implements Disposable {
       if (state.dueAt < present) this.#states.set(key, { ...state, dueAt })
     }
     this.#soonest = 0
-    this.#schedule(jitter(0, passMs))
   }
 
   [Symbol.dispose](): void {
     this.#closed = true
-    this.#timer?.[Symbol.dispose]()
   }
 
-  #schedule(ms: number): void {
-    if (this.#closed) return
-    this.#timer?.[Symbol.dispose]()
-    this.#timer = after(ms, () => void this.#pass())
-  }
-
-  async #pass(): Promise<void> {
-    if (this.#running) return
-    this.#running = true
-    let isFollowed = false
-    try {
-      if (this.#mayRequest() && this.#mayBeDue()) isFollowed = await this.#refreshDue()
-    } catch (cause) {
-      this.#parts.onFailure(cause)
-    } finally {
-      this.#running = false
+  async #run(): Promise<void> {
+    while (!this.#closed) {
+      let isFollowed = false
+      try {
+        if (this.#mayRequest() && this.#mayBeDue()) isFollowed = await this.#refreshDue()
+      } catch (cause) {
+        this.#parts.onFailure(cause)
+      }
+      if (!isFollowed) await pause(passMs * jitter(0.9, 1.1))
     }
-    this.#schedule(isFollowed ? 0 : passMs * jitter(0.9, 1.1))
   }
 
   #mayBeDue(): boolean {
@@ -170,7 +159,6 @@ export class Refresher implements Disposable {
     for (const each of due) {
       if (!this.#mayRequest() || (await pods.update(cache())) !== this.#changes) return
       await this.#refresh(each)
-      await pause(jitter(5, 50))
     }
   }
 
@@ -179,16 +167,15 @@ export class Refresher implements Disposable {
   }
 
   async #refreshInTurn(due: Iterator<RefreshTarget>): Promise<void> {
-    for (let next = due.next(); !next.done && this.#mayRequest(); next = due.next()) {
+    for (let next = due.next(); !next.done && this.#mayRequest(); next = due.next())
       await this.#refresh(next.value)
-      await pause(jitter(5, 50))
-    }
   }
 
   async #refresh(target: RefreshTarget): Promise<void> {
     const outcome = await this.#parts.request(target.request)
     // A failure of the link is no result for the object.
     if (this.#mayRequest() || outcome !== 'failed') this.#note(target, outcome)
+    await pause(jitter(5, 50))
   }
 
   #note({ key, reference, intervalFactor, state }: RefreshTarget, outcome: RefreshOutcome): void {

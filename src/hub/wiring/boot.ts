@@ -1,5 +1,4 @@
 import type { Logger } from 'pino'
-import { onAbort } from '../../base/abort.ts'
 import { elapsed, every, jitter, latest, now } from '../../base/clock.ts'
 import { ownVersion } from '../../base/own-version.ts'
 import type { HubReport } from '../../api/kube/hub-report.ts'
@@ -65,7 +64,6 @@ export class Boot implements Disposable {
   readonly #request: NodeRequests
   readonly #closing = new AbortController()
   readonly #judging: Disposable
-  #onlineLink: Disposable | undefined
   /** The last boot verdict. */
   #verdict: BootVerdict | undefined
   #isJudging = false
@@ -101,8 +99,11 @@ export class Boot implements Disposable {
     })
     this.#judging = every(judgeInterval(live().boot.refreshMs), () => void this.#judge())
     void this.verdict().catch((err: unknown) => this.#failed(err))
-    this.#follow()
-    void cloud.onlineKnown().then(() => cloud.online === true && this.#refresher.cameOnline())
+  }
+
+  /** To be called when an API server can be reached again. */
+  cameOnline(): void {
+    this.#refresher.cameOnline()
   }
 
   /**
@@ -149,22 +150,12 @@ export class Boot implements Disposable {
   [Symbol.dispose](): void {
     this.#closing.abort()
     this.#judging[Symbol.dispose]()
-    this.#onlineLink?.[Symbol.dispose]()
     this.#refresher[Symbol.dispose]()
   }
 
   #knowledge(): KubeletCache {
     const { nodeName, store } = this.#dependencies
     return kubeletCache(store, nodeName)
-  }
-
-  #follow(): void {
-    const { cloud } = this.#dependencies
-    this.#onlineLink = onAbort(cloud.onlineChanged, () => {
-      if (this.#closing.signal.aborted) return
-      this.#follow()
-      if (cloud.online === true) this.#refresher.cameOnline()
-    })
   }
 
   async #ask({ url, accept }: RefreshRequest): Promise<RefreshOutcome> {
