@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { elapsed } from '../../base/clock.ts'
 import { writeDurably } from '../../base/durable-file.ts'
 import { makeSyncedFolder } from '../../base/folder.ts'
@@ -8,7 +7,6 @@ import { StoredPair } from '../../certificates/stored-pair.ts'
 import {
   certificatesIn,
   parseBootstrapToken,
-  readBootstrapFile,
   type BootstrapConfig,
   type BootstrapToken,
 } from '../../config/bootstrap.ts'
@@ -21,6 +19,13 @@ import {
 import { obtainedFiles } from '../../config/root-dir.ts'
 import { messageOf } from '../../config/settings.ts'
 import { anyApiCall } from './api-call.ts'
+import {
+  credentialsInFile,
+  credentialsOfToken,
+  readText,
+  textOf,
+  textOfToken,
+} from './bootstrap-credentials.ts'
 import { CaRefresh } from './ca-refresh.ts'
 import {
   CertificateRenewal,
@@ -29,8 +34,6 @@ import {
   type RenewalAttempt,
   type RenewalPace,
 } from './certificate-renewal.ts'
-import { findCa } from './cluster-info.ts'
-import { HandedOverTokens } from './handed-over-tokens.ts'
 import {
   nodeClient,
   RequestDenied,
@@ -83,8 +86,6 @@ const usualPace: NodeCertificatePace = {
 interface Requester {
   readonly name: string
   readonly credentials: (signal: AbortSignal) => Credentials | Promise<Credentials>
-  /** Called when a certificate was obtained. */
-  readonly onObtained?: () => Promise<void>
 }
 
 /** No certificate could be obtained. */
@@ -104,7 +105,6 @@ export class NodeCertificate implements AsyncDisposable {
   readonly #options: NodeCertificateOptions
   readonly #pace: NodeCertificatePace
   readonly #stored: StoredPair
-  readonly #handedOver: HandedOverTokens
   readonly #rotation = new RotationTime()
   readonly #renewal: CertificateRenewal
   readonly #caRefresh: CaRefresh
@@ -116,10 +116,9 @@ export class NodeCertificate implements AsyncDisposable {
     this.#options = options
     this.#pace = options.pace ?? usualPace
     this.#refusedMs = this.#pace.refusedMs
-    const { folder, name, token } = obtainedFiles(options.rootDir)
+    const { folder, name } = obtainedFiles(options.rootDir)
     makeSyncedFolder(folder, 0o700)
     this.#stored = new StoredPair(folder, name)
-    this.#handedOver = new HandedOverTokens(token)
     this.#renewal = new CertificateRenewal({
       dueMs: () => this.#dueMs(),
       obtain: (attempt) => this.#obtain(attempt),
@@ -148,7 +147,7 @@ export class NodeCertificate implements AsyncDisposable {
 
   /** Uses this token from now on, also after a restart, before the configured one. */
   async replaceToken(token: BootstrapToken): Promise<void> {
-    await this.#handedOver.add(token)
+    await writeDurably(obtainedFiles(this.#options.rootDir).token, `${textOfToken(token)}\n`)
     this.#refusedMs = this.#pace.refusedMs
     this.#renewal.retry()
     this.#caRefresh.wake()
@@ -178,13 +177,12 @@ export class NodeCertificate implements AsyncDisposable {
     const { signal } = patience
     const failures: string[] = []
     if (wasDenied) await this.#stored.forgetKey()
-    for (const { name, credentials, onObtained } of this.#requesters()) {
+    for (const { name, credentials } of this.#requesters()) {
       try {
         const shown = await credentials(signal)
         // Callers with tokens wait for it. One of a file may be older than the present one.
         if (shown.ca !== undefined && this.#ca() === undefined) await this.#storeCa(shown.ca)
-        await this.#obtainAs(shown, patience)
-        return await onObtained?.().catch(() => undefined)
+        return await this.#obtainAs(shown, patience)
       } catch (cause) {
         // Another requester would be denied the same.
         if (cause instanceof RequestDenied) throw cause
@@ -220,8 +218,9 @@ export class NodeCertificate implements AsyncDisposable {
    * In the order in which they are tried: those that add least to what the hub trusts come first.
    */
   *#requesters(): Generator<Requester> {
-    const { bootstrap, kubelet, nodeName } = this.#options
-    const { file, token } = bootstrap()
+    const { bootstrap, kubelet, nodeName, servers } = this.#options
+    const config = bootstrap()
+    const { file, token } = config
     const [own, ca] = [this.#stored.read(), this.#ca()]
     if (own && ca !== undefined) {
       const certificate = { chain: own.certificate, key: new Secret(own.key) }
@@ -230,15 +229,19 @@ export class NodeCertificate implements AsyncDisposable {
         credentials: () => ({ ca, certificate, files: [] }),
       }
     }
-    if (file !== undefined)
-      yield { name: `the file ${file}`, credentials: (signal) => this.#credentialsIn(file, signal) }
-    const ofToken = (each: BootstrapToken): Requester => ({
-      name: `the bootstrap token ${each.id}`,
-      credentials: (signal) => this.#tokenBearer(each, signal),
-    })
-    for (const each of this.#handedOver.all())
-      yield { ...ofToken(each), onObtained: () => this.#handedOver.proven(each) }
-    if (token) yield ofToken(token)
+    if (file !== undefined) {
+      yield {
+        name: `the file ${file}`,
+        credentials: (signal) => credentialsInFile(file, servers(), config, signal),
+      }
+    }
+    for (const each of [this.#handedOver(), token]) {
+      if (each)
+        yield {
+          name: `the bootstrap token ${each.id}`,
+          credentials: (signal) => credentialsOfToken(each, servers(), config, signal),
+        }
+    }
     const kubelets = credentialsOfNode(kubelet, nodeName)
     if (kubelets) {
       yield {
@@ -248,31 +251,10 @@ export class NodeCertificate implements AsyncDisposable {
     }
   }
 
-  async #credentialsIn(file: string, signal: AbortSignal): Promise<Credentials> {
-    const credentials = readBootstrapFile(file, this.#options.bootstrap(), readText)
-    const token = parseBootstrapToken(credentials.token?.reveal() ?? '')
-    const ca = this.#givenCa() ?? (token && (await this.#find(token, signal)))
-    return { ...credentials, ...(ca !== undefined && { ca }) }
-  }
-
-  async #tokenBearer(token: BootstrapToken, signal: AbortSignal): Promise<Credentials> {
-    const ca = this.#givenCa() ?? (await this.#find(token, signal))
-    const text = new Secret(`${token.id}.${token.secret.reveal()}`)
-    return { ca, token: text, files: [] }
-  }
-
-  #find(token: BootstrapToken, signal: AbortSignal): Promise<string> {
-    const { servers, bootstrap } = this.#options
-    return findCa(servers(), token, bootstrap(), signal)
-  }
-
-  /** Of `--upstream-ca`, else of the bootstrap file. */
-  #givenCa(): string | undefined {
-    const config = this.#options.bootstrap()
-    if (config.ca !== undefined) return readText(config.ca)
-    return config.file === undefined || textOf(config.file) === undefined
-      ? undefined
-      : readBootstrapFile(config.file, config, readText).ca
+  /** The last token that root has handed over while a hub ran. */
+  #handedOver(): BootstrapToken | undefined {
+    const [line = ''] = (textOf(obtainedFiles(this.#options.rootDir).token) ?? '').split('\n')
+    return parseBootstrapToken(line.trim())
   }
 
   /** The given CA, or the one that was found. */
@@ -302,16 +284,6 @@ function credentialsOfNode(files: CredentialFiles, nodeName: string): Credential
   try {
     const credentials = readCredentials(files, readText)
     return isCertificateOf(nodeName, credentials.certificate?.chain ?? '') ? credentials : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const readText = (path: string): string => readFileSync(path, 'utf8')
-
-function textOf(path: string): string | undefined {
-  try {
-    return readText(path)
   } catch {
     return undefined
   }

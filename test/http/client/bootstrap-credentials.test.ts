@@ -1,6 +1,6 @@
 import t from 'tap'
 import { parseBootstrapToken } from '../../../src/config/bootstrap.ts'
-import { bootstrapFault } from '../../../src/http/client/bootstrap-trial.ts'
+import { bootstrapFault } from '../../../src/http/client/bootstrap-credentials.ts'
 import { joinToken, startJoinable, type JoinableCloud } from '../../kit/joinable.ts'
 
 const tried = (
