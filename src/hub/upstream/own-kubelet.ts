@@ -1,25 +1,26 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import type { Dispatcher } from 'undici'
 import { onAbort } from '../../base/abort.ts'
+import { request } from '../../base/node-http.ts'
 import { inodeOfSocket } from '../../base/socket-table.ts'
 import {
   badRequest,
   internalError,
   serviceUnavailable,
   StatusError,
+  type Status,
 } from '../../api/kube/status.ts'
 import type { Credentials } from '../../config/credentials.ts'
 import { connectMs, handshakeMs } from '../../http/client/dial.ts'
 import { connected, keepAliveProbeMs } from '../../http/client/tcp.ts'
-import { http1Options } from '../../http/client/server-connections.ts'
-import { undici } from '../../http/client/undici.ts'
+import { sourceOf } from '../../http/exchange/chunks.ts'
 import type { BytesReply, Exchange, Peer, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import type { Kubelet } from '../answers/at-kubelet.ts'
 import { outgoingHeaders } from './forward.ts'
 import { upgraderTo, type UpgradeTarget } from './upgrade.ts'
-import { rawStrings, UpstreamBody, type BodyReader } from './upstream-body.ts'
 
 export interface OwnKubeletParts {
   /** The hub's own, by whose certificate the kubelet knows it. */
@@ -46,15 +47,24 @@ export class OwnKubelet implements Kubelet {
 
   async get(exchange: Exchange, url: string): Promise<BytesReply> {
     const { socket, origin } = await this.#connect()
-    const client = new undici.Client(origin, {
-      ...http1Options,
-      connect: (_options, callback) => queueMicrotask(() => callback(null, socket)),
-    })
-    const headers = [...kubeletHeaders(exchange, origin).raw]
-    return new Promise((resolve, reject) => {
-      const answer = new KubeletAnswer(exchange, client, resolve, reject)
-      client.dispatch({ method: 'GET', path: url, headers }, answer)
-    })
+    const headers = kubeletHeaders(exchange, origin).with('Connection', 'close')
+    const createConnection = (): Socket => socket
+    const sending = request({ createConnection, path: url, headers: headers.raw })
+    const gone = onAbort(exchange.signal, () => sending.destroy(new Error('the client has gone')))
+    sending.once('close', () => gone[Symbol.dispose]()).on('error', () => undefined)
+    sending.end()
+    const [response] = (await once(sending, 'response').catch((cause: Error) => {
+      throw new StatusError(serviceUnavailable(unreachable([cause.message])))
+    })) as [IncomingMessage]
+    const { statusCode: status = 0, rawHeaders } = response
+    if (status !== 200) throw new StatusError(await refusalIn(response, status))
+    return {
+      kind: 'bytes',
+      from: 'hub',
+      status,
+      headers: endToEnd(new HeaderList(rawHeaders)),
+      source: sourceOf(partsOf(response)),
+    }
   }
 
   upgrade(exchange: Exchange, url: string): Promise<UpgradeReply> {
@@ -101,81 +111,25 @@ const withoutCertificate =
 const unreachable = (failures: readonly string[]): string =>
   `the cloud cannot be reached, and neither can the kubelet of this node (${failures.join('; ') || 'its address is not known'})`
 
-/** The answer to a GET. A refusal becomes the Status into which an API server turns it. */
-class KubeletAnswer implements Dispatcher.DispatchHandler, BodyReader {
-  readonly #client: InstanceType<typeof undici.Client>
-  readonly #resolve: (reply: BytesReply) => void
-  readonly #reject: (cause: Error) => void
-  readonly #body = new UpstreamBody(this)
-  readonly #gone: Disposable
-  #controller: Dispatcher.DispatchController | undefined
-  #refusal: number | undefined
+async function* partsOf(response: IncomingMessage): AsyncGenerator<readonly Uint8Array[]> {
+  for await (const part of response) yield [part as Buffer]
+}
 
-  constructor(
-    { signal }: Exchange,
-    client: InstanceType<typeof undici.Client>,
-    resolve: (reply: BytesReply) => void,
-    reject: (cause: Error) => void,
-  ) {
-    this.#client = client
-    this.#resolve = resolve
-    this.#reject = reject
-    this.#gone = onAbort(signal, () => this.#controller?.abort(new Error('the client has gone')))
-  }
-
-  over(): void {
-    this.#gone[Symbol.dispose]()
-    void this.#client.close()
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-  }
-
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    if (status < 200) return
-    if (status !== 200) {
-      this.#refusal = status
-      return
+/** The Status into which an API server turns it (registry/generic/rest/response_checker.go). */
+async function refusalIn(response: IncomingMessage, status: number): Promise<Status> {
+  let text = ''
+  try {
+    for await (const part of response) {
+      text += String(part)
+      if (text.length > longestRefusal) break
     }
-    this.#resolve({
-      kind: 'bytes',
-      from: 'hub',
-      status,
-      headers: endToEnd(new HeaderList(rawStrings(controller.rawHeaders))),
-      source: (sink) => this.#body.attach(sink, controller),
-    })
+  } catch {
+    // What has come is shown.
   }
-
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#body.data(chunk, controller)
-    if (this.#refusal !== undefined && this.#body.early > longestRefusal) {
-      controller.abort(new Error('the refusal is too long'))
-    }
-  }
-
-  onResponseEnd(controller: Dispatcher.DispatchController): void {
-    this.#body.end(rawStrings(controller.rawTrailers))
-    if (this.#refusal !== undefined) this.#refuse(this.#refusal)
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#body.fail(error)
-    if (this.#refusal !== undefined) this.#refuse(this.#refusal)
-    this.#reject(new StatusError(serviceUnavailable(unreachable([error.message]))))
-  }
-
-  /** As apiserver pkg/registry/generic/rest/response_checker.go. */
-  #refuse(status: number): void {
-    const text = (this.#body.whole ?? Buffer.alloc(0)).toString().trim()
-    this.#reject(
-      new StatusError(
-        status === 400
-          ? badRequest(text)
-          : internalError(`the kubelet answered ${status}: ${text}`),
-      ),
-    )
-  }
+  const said = text.slice(0, longestRefusal).trim()
+  return status === 400
+    ? badRequest(said)
+    : internalError(`the kubelet answered ${status}: ${said}`)
 }
 
 const kubeletHeaders = (exchange: Exchange, origin: string): HeaderList =>
