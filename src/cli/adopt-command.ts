@@ -5,7 +5,6 @@ import { messageOf, strayWords } from '../config/settings.ts'
 import { boolean, duration, listOf, optional, signerName, text } from '../config/value.ts'
 import { Adoption, asideOf, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
 import { ClusterView } from '../node/adopt/cluster-view.ts'
-import type { MappedFlag } from '../node/adopt/mapped-flags.ts'
 import { controlOf } from '../node/adopt/node-control.ts'
 import {
   CannotAdopt,
@@ -323,7 +322,8 @@ async function supervisorObstacles(
 function printPlan(terminal: Terminal, plan: AdoptionPlan): void {
   const { flags, source, record, links, before, after, left, credentialsFrom } = plan
   terminal.out(`yurthub: ${source}\nflags:\n`)
-  for (const flag of flags.flags) terminal.out(`  ${lineOf(flag)}\n`)
+  for (const { given, fate, reason } of flags.flags)
+    terminal.out(`  ${fate.padEnd(7)} ${given}${reason === undefined ? '' : `: ${reason}`}\n`)
   terminal.out(`credentials: ${credentialsFrom}\nfiles:\n`)
   for (const path of record.aside) terminal.out(`  rename  ${path} -> ${asideOf(path)}\n`)
   for (const { path } of [...before, ...after]) terminal.out(`  write   ${path}\n`)
@@ -332,9 +332,4 @@ function printPlan(terminal: Terminal, plan: AdoptionPlan): void {
   // Not those with keys.
   const shown = [...before, ...after].filter(({ path }) => !path.includes('/pki/'))
   printChanges(terminal, shown)
-}
-
-function lineOf({ given, fate, to, reason }: MappedFlag): string {
-  const target = to === undefined ? '' : ` -> ${to}`
-  return `${fate.padEnd(7)} ${given}${target}${reason === undefined ? '' : `: ${reason}`}`
 }

@@ -26,44 +26,6 @@ export interface FlagSettings extends RawSettings {
   readonly words: readonly string[]
 }
 
-/** A flag of a command line, or a word that is none. */
-export interface FlagWord {
-  /** As it is given. */
-  readonly word: string
-  /** Its name with dashes; absent: the word is no flag. */
-  readonly called?: string
-  /** The name under which the table has it; absent: it has none. */
-  readonly name?: string
-  /** Absent where a value is missing. */
-  readonly text?: string
-}
-
-/**
- * Reads a command line as pflag does: `--name value`, `--name=value`, a boolean alone, `-o value`
- * and `-ovalue` for names of a letter; underscores count as dashes. A flag that the table does not
- * have takes no value from the next word.
- */
-export function* flagsIn(argv: readonly string[], options: OptionTable): Generator<FlagWord> {
-  const words = argv.values()
-  for (const word of words) {
-    const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(apart(word, options))
-    const called = match?.[1]?.replaceAll('_', '-')
-    if (called === undefined || (!word.startsWith('--') && called.length > 1)) {
-      yield { word }
-      continue
-    }
-    const name = nameIn(options, called)
-    const option = name === undefined ? undefined : options[name]
-    const text = match?.[2] ?? (option && (option.type.bare ?? words.next().value))
-    yield {
-      word,
-      called,
-      ...(name !== undefined && { name }),
-      ...(text !== undefined && { text }),
-    }
-  }
-}
-
 /** `-ovalue` as `-o=value`, but for a flag that lacks a dash. */
 function apart(word: string, options: OptionTable): string {
   if (!/^-[a-zA-Z][^=]/.test(word)) return word
@@ -74,21 +36,35 @@ function apart(word: string, options: OptionTable): string {
   return takesValue && !isName ? `${word.slice(0, 2)}=${word.slice(2)}` : word
 }
 
-/** The settings of a command line. Repeated lists are joined; else the last flag counts. */
+/**
+ * Reads a command line as pflag does: `--name value`, `--name=value`, a boolean alone, `-o value`
+ * and `-ovalue` for names of a letter; underscores count as dashes. A flag that the table does not
+ * have takes no value from the next word. Repeated lists are joined; else the last flag counts.
+ */
 export function settingsFromFlags(argv: readonly string[], options: OptionTable): FlagSettings {
   const settings = new Map<string, RawSetting>()
   const words: string[] = []
   const mistakes: string[] = []
-  for (const { word, called, name, text } of flagsIn(argv, options)) {
+  const given = argv.values()
+  for (const word of given) {
+    const match = /^--?([a-zA-Z][^=]*)(?:=([\s\S]*))?$/.exec(apart(word, options))
+    const called = match?.[1]?.replaceAll('_', '-')
+    if (called === undefined || (!word.startsWith('--') && called.length > 1)) {
+      if (word === '-' || !word.startsWith('-')) words.push(word)
+      else mistakes.push(`${JSON.stringify(word)} is not a flag${meant(word, options)}`)
+      continue
+    }
     const shown = `${word.startsWith('--') ? '--' : '-'}${called}`
-    if (called === undefined && (word === '-' || !word.startsWith('-'))) words.push(word)
-    else if (called === undefined)
-      mistakes.push(`${JSON.stringify(word)} is not a flag${meant(word, options)}`)
-    else if (name === undefined)
+    const name = nameIn(options, called)
+    const option = name === undefined ? undefined : options[name]
+    if (name === undefined || option === undefined) {
       mistakes.push(`${shown} is not known${didYouMean(called, Object.keys(options), '--')}`)
-    else if (text === undefined) mistakes.push(`${shown} needs a value`)
+      continue
+    }
+    const text = match?.[2] ?? option.type.bare ?? given.next().value
+    if (text === undefined) mistakes.push(`${shown} needs a value`)
     else {
-      const between = options[name]?.type.adds
+      const between = option.type.adds
       const before = between === undefined ? undefined : settings.get(name)?.text
       settings.set(name, {
         text: before === undefined ? text : `${before}${between}${text}`,

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
 import { namespacedName } from '../../api/kube/object.ts'
 import { pathOf, pods } from '../../api/kube/resources.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import { MalformedPath, parseRequestInfo } from '../../api/request/request-info.ts'
-import { after } from '../../base/clock.ts'
 import type { ApiServer } from '../../cluster/api/api-server.ts'
 import { printable } from '../../cluster/exit-plan/owner.ts'
 import type { RequestEntry } from '../../hub/wiring/request-entry.ts'
@@ -155,27 +154,16 @@ const most = 16 * 1024 * 1024
 const longest = 500
 
 /** What kubectl prints; rejects with what it says. */
-async function kubectl(args: readonly string[]): Promise<string> {
+function kubectl(args: readonly string[]): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
-  const child = spawn('kubectl', args, { stdio: ['ignore', 'pipe', 'pipe'] })
-  using _patience = after(patienceMs, () => {
-    child.kill()
-    reject(new Error(`kubectl exec had no answer in ${patienceMs / 1000} s`))
+  const bounds = { timeout: patienceMs, maxBuffer: most }
+  execFile('kubectl', args, bounds, (failure, out, err) => {
+    if (!failure) resolve(out)
+    else if (failure.code === 'ENOENT') reject(new Error('there is no kubectl in PATH'))
+    else {
+      const said = failure.killed ? `it was ended after ${patienceMs / 1000} s` : err.trim()
+      reject(new Error(`kubectl exec: ${printable(said.slice(0, 500))}`))
+    }
   })
-  const [out, err] = [{ text: '' }, { text: '' }]
-  for (const [stream, said] of [[child.stdout, out] as const, [child.stderr, err] as const]) {
-    stream.setEncoding('utf8')
-    stream.on('data', (chunk: string) => {
-      said.text += chunk
-      if (said.text.length > most) child.kill()
-    })
-  }
-  child.on('error', (cause: NodeJS.ErrnoException) =>
-    reject(cause.code === 'ENOENT' ? new Error('there is no kubectl in PATH') : cause),
-  )
-  child.on('close', (code) => {
-    if (code === 0) resolve(out.text)
-    else reject(new Error(`kubectl exec: ${printable(err.text.trim().slice(0, 500))}`))
-  })
-  return await promise
+  return promise
 }

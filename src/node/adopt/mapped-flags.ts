@@ -1,16 +1,15 @@
-import { flagsIn, type FlagWord } from '../../config/raw-settings.ts'
-import { options, type OptionName } from '../../config/options.ts'
-import { isAcceptedOnly, type Option } from '../../config/option.ts'
-import { withoutPassword, type ValueType } from '../../config/value.ts'
+import { isAcceptedOnly } from '../../config/option.ts'
+import { options, type Values } from '../../config/options.ts'
+import { settingsFromFlags } from '../../config/raw-settings.ts'
+import { resolve, type ResolvedSetting } from '../../config/settings.ts'
+import { withoutPassword } from '../../config/value.ts'
 import { usualPorts, type HubPorts } from '../join/static-pod.ts'
 
-/** A flag of yurthub, and the hub's flag for it. */
+/** A flag of yurthub, which the hub is given or not. */
 export interface MappedFlag {
   /** The flag as it was given, without secrets. */
   readonly given: string
-  readonly fate: 'kept' | 'changed' | 'dropped'
-  /** The hub's flag in its place. */
-  readonly to?: string
+  readonly fate: 'kept' | 'dropped'
   readonly reason?: string
 }
 
@@ -22,7 +21,7 @@ export interface MappedFlags {
   readonly nodePool?: string
   readonly nodeName?: string
   readonly ports: HubPorts
-  /** Those that the hub takes as they are, or under its own name. */
+  /** The other flags that the hub takes, under its own names. */
   readonly more: readonly string[]
   /** Whether yurthub makes the interface at which pods reach it. */
   readonly dummyInterface: boolean
@@ -34,32 +33,29 @@ export interface MappedFlags {
 export interface MappingOptions {
   /** Names of flags to leave out. */
   readonly dropped: readonly string[]
-  readonly rootDir: string
   /** The hub's credentials at API servers, as part of a reason. */
   readonly credentials: string
   readonly hubCertSigner: string | undefined
 }
 
-/** Settings of the hub that `nodehub adopt` decides. */
-const ownState = new Map<string, string>([
-  ['root-dir', "the hub has state of its own; yurthub's stays for the way back"],
-  ['disk-cache-path', "the hub has a cache of its own, which begins empty; yurthub's stays"],
-])
-
-const credentialFlags = new Set<string>([
-  'bootstrap-mode',
-  'bootstrap-file',
-  'join-token',
-  'discovery-token-ca-cert-hash',
-  'discovery-token-unsafe-skip-ca-verification',
-])
+/** Why the hub is not given a flag of this name. */
+const reasonsFor = (credentials: string): Readonly<Record<string, string>> => ({
+  'root-dir': "the hub has state of its own; yurthub's stays for the way back",
+  'disk-cache-path': "the hub has a cache of its own, which begins empty; yurthub's stays",
+  'bootstrap-mode': credentials,
+  'bootstrap-file': credentials,
+  'join-token': credentials,
+  'discovery-token-ca-cert-hash': credentials,
+  'discovery-token-unsafe-skip-ca-verification': credentials,
+  'node-name': 'the hub has it from its environment',
+  version: 'it would print the version and end',
+})
 
 /** Settings for which the hub has a way of its own. */
 const structural = new Set<string>([
   'server-addr',
   'namespace',
   'nodepool-name',
-  'node-name',
   'proxy-port',
   'proxy-secure-port',
   'serve-port',
@@ -68,135 +64,114 @@ const structural = new Set<string>([
 /** Addresses at which a hub answers at loopback. */
 const nearAddresses = new Set(['127.0.0.1', '::1', '0.0.0.0', '::'])
 
-/** Maps each flag of yurthub to one of the hub, or to none with the reason. */
+/** Maps each flag of yurthub to that of the hub, or to none with the reason. */
 export function mapFlags(argv: readonly string[], given: MappingOptions): MappedFlags {
-  const flags: MappedFlag[] = []
-  const more: string[] = []
-  const mistakes: string[] = []
-  const values = new Map<string, unknown>()
-  const found = new Set<string>()
-  for (const flag of joined([...flagsIn(argv, options)])) {
-    const shown = shownAs(flag)
-    const { called, name } = flag
-    if (called === undefined) {
-      mistakes.push(`${shown} is not a flag`)
-      continue
-    }
-    found.add(called)
-    if (given.dropped.includes(called)) {
-      flags.push({ given: shown, fate: 'dropped', reason: '--drop-flags names it' })
-      continue
-    }
-    const option = name === undefined ? undefined : (options[name as OptionName] as Option<unknown>)
-    if (name === undefined || option === undefined) {
-      mistakes.push(
-        `${shown} is a flag that the hub does not know: --drop-flags=${called} leaves it out`,
-      )
-      continue
-    }
-    const parsed = flag.text === undefined ? undefined : option.type.parse(flag.text)
-    if (parsed === undefined || 'wrong' in parsed) {
-      const why = parsed === undefined ? 'needs a value' : parsed.wrong
-      mistakes.push(`${shown} ${why}: correct it, or leave it out with --drop-flags=${called}`)
-      continue
-    }
-    values.set(name, parsed.value)
-    const mapped = mappedTo(flag, name, option, parsed.value, given)
-    flags.push({ given: shown, ...mapped })
-    if (mapped.fate !== 'dropped' && !structural.has(name) && name !== 'root-dir')
-      more.push(mapped.to ?? `--${name}=${flag.text}`)
-  }
-  for (const name of given.dropped.filter((name) => !found.has(name)))
-    mistakes.push(`--drop-flags names ${name}, and yurthub has no such flag here`)
-  if (values.get('working-mode') === 'local')
-    mistakes.push(
-      '--working-mode=local: such a yurthub is no proxy of the kubelet, and the hub cannot take its place',
-    )
-  for (const name of ['bind-address', 'bind-proxy-address']) {
-    const address = values.get(name) as string | undefined
-    if (address === undefined || nearAddresses.has(address)) continue
-    mistakes.push(
-      `--${name}=${address}: the hub is probed at 127.0.0.1, and kubelets look for it there: --drop-flags=${name}`,
-    )
-  }
-  const servers = (values.get('server-addr') ?? []) as readonly URL[]
-  if (servers.length === 0 && !mistakes.some((mistake) => mistake.startsWith('--server-addr')))
-    mistakes.push(
-      'yurthub has no --server-addr, without which the hub does not know its API servers',
-    )
-  const nodePool = values.get('nodepool-name') as string | undefined
-  const nodeName = values.get('node-name') as string | undefined
+  const { dropped } = given
+  const { taken, left } = apart(argv, dropped)
+  const { settings, words, mistakes } = settingsFromFlags(taken, options)
+  const wrong = [...mistakes, ...words.map((word) => `${JSON.stringify(word)} is not a flag`)]
+  const all = [...settings].map(([name, raw]) =>
+    resolve(name, options[name as keyof typeof options], raw, wrong),
+  )
+  const reasons = reasonsFor(given.credentials)
+  const mapped = all.map((setting) => ({
+    setting,
+    why: reasons[setting.name] ?? whyDropped(setting, given),
+  }))
+  const values = Object.fromEntries(all.map(({ name, value }) => [name, value])) as Partial<Values>
+  const servers = values['server-addr'] ?? []
   return {
-    flags,
+    flags: [
+      ...mapped.map(({ setting, why }) => flagOf(setting, why)),
+      ...left.map((name): MappedFlag => ({
+        given: `--${name}`,
+        fate: 'dropped',
+        reason: '--drop-flags names it',
+      })),
+    ],
     serverAddresses: servers,
-    namespace: (values.get('namespace') as string | undefined) ?? 'kube-system',
-    ...(nodePool !== undefined && { nodePool }),
-    ...(nodeName !== undefined && nodeName !== '' && { nodeName }),
+    namespace: values.namespace ?? 'kube-system',
+    ...(values['nodepool-name'] !== undefined && { nodePool: values['nodepool-name'] }),
+    ...(values['node-name'] && { nodeName: values['node-name'] }),
     ports: {
-      proxy: (values.get('proxy-port') as number | undefined) ?? usualPorts.proxy,
-      secure: (values.get('proxy-secure-port') as number | undefined) ?? usualPorts.secure,
-      ops: (values.get('serve-port') as number | undefined) ?? usualPorts.ops,
+      proxy: values['proxy-port'] ?? usualPorts.proxy,
+      secure: values['proxy-secure-port'] ?? usualPorts.secure,
+      ops: values['serve-port'] ?? usualPorts.ops,
     },
-    more,
-    dummyInterface: values.get('enable-dummy-if') !== false,
-    disabledFilters: (values.get('disabled-resource-filters') ?? []) as readonly string[],
-    mistakes,
+    more: mapped.flatMap(({ setting: { name, text }, why }) =>
+      why !== undefined || structural.has(name) ? [] : [`--${name}=${text}`],
+    ),
+    dummyInterface: values['enable-dummy-if'] !== false,
+    disabledFilters: values['disabled-resource-filters'] ?? [],
+    mistakes: [
+      ...wrong.map((each) => `${each}: correct it, or name the flag in --drop-flags`),
+      ...dropped
+        .filter((name) => !left.includes(name))
+        .map((name) => `--drop-flags names ${name}, and yurthub has no such flag here`),
+      ...unfit(values),
+    ],
   }
 }
 
-/** Of a flag that is given again the last counts, of a list all; the text of an unknown one. */
-function joined(words: readonly FlagWord[]): readonly FlagWord[] {
-  const flags: FlagWord[] = []
-  for (const word of words) {
-    const before = flags.at(-1)
-    const same = flags.findIndex(({ name }) => name !== undefined && name === word.name)
-    if (word.called === undefined && before && before.name === undefined && before.called)
-      flags[flags.length - 1] = { ...before, text: word.word }
-    else if (same < 0) flags.push(word)
-    else {
-      const former = flags[same]?.text
-      const { adds }: ValueType<unknown> = options[word.name as OptionName].type
-      const isMore = adds !== undefined && former !== undefined
-      const text = isMore ? `${former}${adds}${word.text}` : word.text
-      flags[same] = { ...word, ...(text !== undefined && { text }) }
-    }
-  }
-  return flags
+/** Why the hub cannot take the place of such a yurthub. */
+function unfit(values: Partial<Values>): readonly string[] {
+  const local =
+    '--working-mode=local: such a yurthub is no proxy of the kubelet, and the hub cannot take its place'
+  const far = (['bind-address', 'bind-proxy-address'] as const).filter(
+    (name) => !nearAddresses.has(values[name] ?? '::'),
+  )
+  return [
+    ...(values['working-mode'] === 'local' ? [local] : []),
+    ...far.map(
+      (name) =>
+        `--${name}=${values[name]}: the hub is probed at 127.0.0.1, and kubelets look for it there: --drop-flags=${name}`,
+    ),
+    ...(values['server-addr'] === undefined
+      ? ['yurthub has no --server-addr, without which the hub does not know its API servers']
+      : []),
+  ]
 }
 
-/** `--name=value` in one word. */
-function shownAs({ word, called, name, text }: FlagWord): string {
-  if (called === undefined) return JSON.stringify(word)
-  const option = name === undefined ? undefined : (options[name as OptionName] as Option<unknown>)
-  if (option?.secret) return `--${called}=[redacted]`
-  return text === undefined ? `--${called}` : `--${called}=${withoutPassword(text)}`
+/** The words without these flags and their values, and those of the flags that were there. */
+function apart(
+  argv: readonly string[],
+  names: readonly string[],
+): { readonly taken: readonly string[]; readonly left: readonly string[] } {
+  const left = new Set<string>()
+  let isLeft = false
+  const taken = argv.filter((word) => {
+    const called = /^--?([^=]+)/.exec(word)?.[1]?.replaceAll('_', '-')
+    if (called === undefined) return !isLeft
+    const isNamed = names.includes(called)
+    isLeft = isNamed && !word.includes('=')
+    if (isNamed) left.add(called)
+    return !isNamed
+  })
+  return { taken, left: [...left] }
 }
 
-function mappedTo(
-  { called, text = '' }: FlagWord,
-  name: string,
-  option: Option<unknown>,
-  value: unknown,
-  { rootDir, credentials, hubCertSigner }: MappingOptions,
-): Omit<MappedFlag, 'given'> {
-  const state = ownState.get(name)
-  if (name === 'root-dir' && state !== undefined)
-    return { fate: 'changed', to: `--root-dir=${rootDir}`, reason: state }
-  if (state !== undefined) return { fate: 'dropped', reason: state }
-  if (credentialFlags.has(name)) return { fate: 'dropped', reason: credentials }
-  if (name === 'version') return { fate: 'dropped', reason: 'it would print the version and end' }
-  if (name === 'node-name')
-    return { fate: 'changed', to: 'NODE_NAME', reason: 'the hub has it from its environment' }
-  const warning = option.warningFor?.(value)
+function whyDropped(
+  { name, option, value, text }: ResolvedSetting<string>,
+  { hubCertSigner }: MappingOptions,
+): string | undefined {
   if (isAcceptedOnly(option.group))
-    return { fate: 'dropped', reason: warning ?? 'the hub has no such function' }
+    return option.warningFor?.(value) ?? 'the hub has no such function'
   if (name === 'hub-cert-organizations' && hubCertSigner === undefined)
-    return { fate: 'dropped', reason: 'it has no effect without --hub-cert-signer' }
-  if (value === undefined || (text === '' && option.default === undefined))
-    return { fate: 'dropped', reason: 'it is empty' }
-  const to = typeof value === 'string' && name === 'lb-mode' ? value : text
-  const reason = warning === undefined ? {} : { reason: warning }
-  return to !== text || called !== name
-    ? { fate: 'changed', to: `--${name}=${to}`, ...reason }
-    : { fate: 'kept', ...reason }
+    return 'it has no effect without --hub-cert-signer'
+  return value === undefined || (text === '' && option.default === undefined)
+    ? 'it is empty'
+    : undefined
+}
+
+function flagOf(
+  { option, value, text = '', origin }: ResolvedSetting<string>,
+  why: string | undefined,
+): MappedFlag {
+  const given = `${origin}=${option.secret ? '[redacted]' : withoutPassword(text)}`
+  const reason = why ?? option.warningFor?.(value)
+  return {
+    given,
+    fate: why === undefined ? 'kept' : 'dropped',
+    ...(reason !== undefined && { reason }),
+  }
 }

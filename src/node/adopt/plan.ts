@@ -96,12 +96,7 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
   const identity = identityOf(files, settings)
   const nodeName = identity.nodeName ?? settings.hostname.toLowerCase()
   const start = existing?.start ?? startOf(files, found, nodeName)
-  const flags = mapFlags(start.flags, {
-    dropped,
-    rootDir,
-    credentials: identity.reason,
-    hubCertSigner,
-  })
+  const flags = mapFlags(start.flags, { dropped, credentials: identity.reason, hubCertSigner })
   const yurthubRoot = valueOf(start.flags, 'root-dir') ?? '/var/lib/yurthub'
   const credentials = identity.usable ?? ownOfYurthub(files, yurthubRoot, rootDir, identity.faults)
   const { ports } = flags
