@@ -96,7 +96,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   // A misspelt variable may be why a setting is missing.
   if (mistakes.length > 0)
     return { mistakes: [...mistakes, ...read.notes], filterModules: values['filter-module'] }
-  notes.push(...assigned.notes, ...warnings(settings), ...observations(values, credentials))
+  notes.push(...warnings(settings), ...observations(values, credentials))
   const { sockets } = assigned
   const isNode = isSecure(values) && isNodeItself(nodeName, credentials, readFile)
   const isSignerGiven = given('hub-cert-signer')

@@ -11,8 +11,8 @@ const most = 64
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The sockets that were passed to this process (sd_listen_fds(3)): LISTEN_FDS of them, named by
- * LISTEN_FDNAMES, for the process LISTEN_PID. None if they are for another process.
+ * The sockets that were passed to this process (sd_listen_fds(3)): LISTEN_FDS of them, for the
+ * process LISTEN_PID. None if they are for another process.
  */
 export function passedSockets(
   env: Environment,
@@ -21,11 +21,9 @@ export function passedSockets(
 ): readonly PassedSocket[] {
   const count = Number(env['LISTEN_FDS'] ?? 0)
   if (env['LISTEN_PID'] !== String(pid) || !(count >= 1 && count <= most)) return []
-  const names = env['LISTEN_FDNAMES']?.split(':') ?? []
   const find = listeningAt ?? ownListeningSockets()
   return Array.from({ length: count }, (_, i) => ({
     fd: first + i,
-    name: names[i] ?? '',
     at: find(first + i),
   }))
 }

@@ -5,13 +5,11 @@ import type { Values } from './options.ts'
 /** A socket that the parent process opened for this one (sd_listen_fds(3)). */
 export interface PassedSocket {
   readonly fd: number
-  /** systemd's FileDescriptorName; empty if there is none. */
-  readonly name: string
   /** Its address; `undefined`: it is no listening TCP socket. */
   readonly at: ListenAddress | undefined
 }
 
-/** The names of listeners and of their passed sockets. */
+/** The names of listeners. */
 export const listenerNames = ['proxy', 'proxy-secure', 'ops'] as const
 
 export type ListenerName = (typeof listenerNames)[number]
@@ -56,60 +54,34 @@ export function addressesOf(address: string): readonly string[] {
 interface Assigned {
   readonly sockets: SocketsByListener
   readonly mistakes: readonly string[]
-  /** Notes on passed sockets at another address than the configured one. */
-  readonly notes: readonly string[]
 }
 
 /**
- * Assigns each passed socket to the listener of its name, else to the one with its address. A
- * socket without a listener is a mistake: its clients would wait for ever. So is a second port for
- * a listener, which has one.
+ * Assigns each passed socket to the listener with its address. A socket without a listener is a
+ * mistake: its clients would wait for ever.
  */
 export function assignSockets(passed: readonly PassedSocket[], values: Values): Assigned {
   const sockets: Partial<Record<ListenerName, ListenerSocket[]>> = {}
   const mistakes: string[] = []
-  const notes: string[] = []
   const known = listeners(values)
-  for (const socket of passed) {
-    const { fd, name, at } = socket
-    if (at === undefined) {
-      mistakes.push(`${shown(socket)} is no TCP socket that listens`)
-      continue
-    }
-    const listener =
-      known.find((each) => each.name === name) ?? known.find((each) => isAddressOf(each, at))
-    if (listener === undefined) {
-      const names = known.map((each) => each.name).join(' or ')
+  for (const { fd, at } of passed) {
+    const listener = at && known.find((each) => isAddressOf(each, at))
+    if (listener) (sockets[listener.name] ??= []).push({ fd, at })
+    else {
       mistakes.push(
-        `${shown(socket)} belongs to no listener: name it ${names}, or bind it where one listens`,
-      )
-      continue
-    }
-    const others = (sockets[listener.name] ??= [])
-    if (others.some((other) => other.at.port !== at.port)) {
-      mistakes.push(`${shown(socket)} is at a second port for ${listener.name}`)
-      continue
-    }
-    others.push({ fd, at })
-    if (listener.port !== 0 && !isAddressOf(listener, at)) {
-      notes.push(
-        `${shown(socket)} is served, and nothing at ${listener.address} port ${listener.port}`,
+        at === undefined
+          ? `the passed socket (file descriptor ${fd}) is no TCP socket that listens`
+          : `the passed socket (file descriptor ${fd}, bound to ${at.address} port ${at.port}) belongs to no listener: bind it where one listens`,
       )
     }
   }
-  return { sockets, mistakes, notes }
+  return { sockets, mistakes }
 }
 
 /** Whether `at` is an address of a listener that is configured for `configured`. */
-export const isAddressOf = (
+const isAddressOf = (
   { address, port, besides }: Omit<ConfiguredListener, 'name'>,
   at: ListenAddress,
 ): boolean =>
   at.port === port &&
   (canonical(at.address) === besides || addressesOf(address).includes(canonical(at.address)))
-
-function shown({ fd, name, at }: PassedSocket): string {
-  const called = name === '' ? '' : `${JSON.stringify(name)} `
-  const bound = at === undefined ? '' : `, bound to ${at.address} port ${at.port}`
-  return `the passed socket ${called}(file descriptor ${fd}${bound})`
-}

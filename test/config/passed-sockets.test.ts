@@ -33,30 +33,13 @@ void t.test('a listener on loopback listens there in both families', async (t) =
     t.strictSame(addressesOf(address), [address])
 })
 
-void t.test('a socket goes to the listener it is named after, wherever it is bound', async (t) => {
+void t.test('a socket goes to the listener that has its address', async (t) => {
   const passed = [
-    { fd: 3, name: 'ops', at: at(1) },
-    { fd: 4, name: 'proxy', at: at(2, '0.0.0.0') },
-    { fd: 5, name: 'proxy', at: at(2, '::1') },
-  ]
-  const result = read(passed)
-  t.strictSame(fds(passed), { ops: [3], proxy: [4, 5] })
-  t.ok(
-    'notes' in result &&
-      result.notes.includes(
-        'the passed socket "proxy" (file descriptor 4, bound to 0.0.0.0 port 2) is served, and nothing at 127.0.0.1 port 10261',
-      ),
-    'with a warning',
-  )
-})
-
-void t.test('else it goes to the listener that has its address', async (t) => {
-  const passed = [
-    { fd: 3, name: 'nodehub.socket', at: at(10261) },
-    { fd: 4, name: '', at: at(7, '0:0:0:0:0:0:0:1') },
-    { fd: 5, name: '', at: at(10268) },
-    { fd: 6, name: 'nodehub-ipv6.socket', at: at(10261, '::1') },
-    { fd: 7, name: '', at: at(7) },
+    { fd: 3, at: at(10261) },
+    { fd: 4, at: at(7, '0:0:0:0:0:0:0:1') },
+    { fd: 5, at: at(10268) },
+    { fd: 6, at: at(10261, '::1') },
+    { fd: 7, at: at(7) },
   ]
   t.strictSame(fds(passed, '--bind-address=::1', '--serve-port=7'), {
     proxy: [3, 6],
@@ -67,37 +50,29 @@ void t.test('else it goes to the listener that has its address', async (t) => {
 })
 
 void t.test('the plain port has its socket where it refuses every caller, too', async (t) => {
-  t.strictSame(fds([{ fd: 3, name: '', at: at(10261) }], '--plain-proxy=false'), { proxy: [3] })
+  t.strictSame(fds([{ fd: 3, at: at(10261) }], '--plain-proxy=false'), { proxy: [3] })
 })
 
 void t.test('a socket at the dummy interface is of the proxy with its port', async (t) => {
   const passed = [
-    { fd: 3, name: '', at: at(10261) },
-    { fd: 4, name: '', at: at(10261, '169.254.2.1') },
-    { fd: 5, name: 'proxy-secure', at: at(10268, '169.254.2.1') },
+    { fd: 3, at: at(10261) },
+    { fd: 4, at: at(10261, '169.254.2.1') },
+    { fd: 5, at: at(10268, '169.254.2.1') },
   ]
   t.strictSame(fds(passed), { proxy: [3, 4], 'proxy-secure': [5] })
-  t.match(read([{ fd: 3, name: '', at: at(10267, '169.254.2.1') }]), {
+  t.match(read([{ fd: 3, at: at(10267, '169.254.2.1') }]), {
     mistakes: [/belongs to no listener/],
   })
 })
 
 void t.test('a socket that belongs to no listener is a mistake', async (t) => {
   const wrong = (socket: PassedSocket): unknown => read([socket])
-  t.match(wrong({ fd: 3, name: 'nodehub.socket', at: at(10261, '0.0.0.0') }), {
+  t.match(wrong({ fd: 3, at: at(10261, '0.0.0.0') }), {
     mistakes: [
-      'the passed socket "nodehub.socket" (file descriptor 3, bound to 0.0.0.0 port 10261) belongs to no listener: name it proxy or proxy-secure or ops, or bind it where one listens',
+      'the passed socket (file descriptor 3, bound to 0.0.0.0 port 10261) belongs to no listener: bind it where one listens',
     ],
   })
-  t.match(wrong({ fd: 3, name: 'proxy', at: undefined }), {
-    mistakes: ['the passed socket "proxy" (file descriptor 3) is no TCP socket that listens'],
+  t.match(wrong({ fd: 3, at: undefined }), {
+    mistakes: ['the passed socket (file descriptor 3) is no TCP socket that listens'],
   })
-})
-
-void t.test('two ports for one listener are a mistake', async (t) => {
-  const passed = [
-    { fd: 3, name: 'proxy', at: at(1) },
-    { fd: 4, name: '', at: at(10261) },
-  ]
-  t.match(read(passed), { mistakes: [/\(file descriptor 4, .*\) is at a second port for proxy/] })
 })

@@ -59,7 +59,6 @@ async function startHeldHub(t: Test, cloud: CloudServer): Promise<HeldHub> {
         ...process.env,
         STOPPED: stopped,
         LISTEN_FDS: '3',
-        LISTEN_FDNAMES: 'proxy:proxy-secure:ops',
       },
       stdio: ['ignore', 'ignore', 'pipe', ...servers.map(listeningFd)],
     },

@@ -35,8 +35,8 @@ void t.test(
     t.teardown(() => rmSync(rootDir, { recursive: true, force: true }))
     const flags = [
       ...hubFlags(rootDir, { upstreams: [cloud] }),
-      '--serve-port=1',
-      '--proxy-port=2',
+      `--serve-port=${opsPort}`,
+      `--proxy-port=${proxyPort}`,
       '--proxy-secure-port=0',
     ]
     // Root without its capabilities, as by the unit: it still knows root by its socket.
@@ -55,7 +55,6 @@ void t.test(
       [
         `--listen=127.0.0.1:${opsPort}`,
         `--listen=127.0.0.1:${proxyPort}`,
-        '--fdname=ops:proxy',
         ...confined,
         command,
         ...args,
@@ -94,9 +93,8 @@ for (const flags of [[], ['--proxy-port=961', '--proxy-secure-port=968', '--serv
     async (t) => {
       const units = await printedUnits(...flags)
       t.strictSame([...units.keys()], ['nodehub.socket', 'nodehub-ipv6.socket', 'nodehub.service'])
-      const streams = [...units].flatMap(([name, text]) =>
+      const streams = [...units.values()].flatMap((text) =>
         [...text.matchAll(/^ListenStream=(.*):(\d+)$/gm)].map(([, address = '', port]) => ({
-          name,
           at: { address: address.replace(/^\[(.*)\]$/, '$1'), port: Number(port) },
         })),
       )

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Broadcast } from '../../base/broadcast.ts'
 import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
-import { addressesOf, isAddressOf, type ListenerName } from '../../config/passed-sockets.ts'
+import { addressesOf, type ListenerName } from '../../config/passed-sockets.ts'
 import type { Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import {
@@ -103,8 +103,7 @@ export async function openProxies(
 
 /**
  * The addresses of a listener: the sockets that were passed for it, and those of its configured
- * addresses that have no passed socket. If sockets were bound to other addresses than the
- * configured ones, only these are served. At the dummy interface the hub listens later
+ * addresses that have no passed socket. At the dummy interface the hub listens later
  * (`DummyInterface`), but for a passed socket.
  */
 export function listenAddresses(
@@ -112,13 +111,11 @@ export function listenAddresses(
   listener: ListenerName,
 ): readonly ListenTarget[] {
   const { address, port, portFlag } = configured(config, listener)
-  const besides = listener === 'ops' ? undefined : config.pods.dummy?.address
   const passed = config.sockets[listener] ?? []
   // The address of the other IP family is optional: a host may lack that family.
   const own = addressesOf(address).map((host, i) => ({ host, port, portFlag, ifPresent: i > 0 }))
-  const elsewhere = passed.some(({ at }) => !isAddressOf({ address, port, besides }, at))
   const held = new Set(passed.map(({ at }) => canonical(at.address)))
-  const missing = elsewhere ? [] : own.filter(({ host }) => !held.has(host))
+  const missing = own.filter(({ host }) => !held.has(host))
   return [...passed.map(({ fd }) => ({ fd })), ...missing]
 }
 
