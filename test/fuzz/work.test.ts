@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import { endToEnd, HeaderList } from '../../src/http/exchange/headers.ts'
-import { presentedCredential } from '../../src/hub/identity/bearer-token.ts'
+import { presentedCredential } from '../../src/hub/identity/claims.ts'
 import { parseWebToken } from '../../src/hub/identity/web-token.ts'
 import { encodingOf } from '../../src/api/kube/media-type.ts'
 import { canonicalFieldSelector, canonicalLabelSelector } from '../../src/api/kube/selectors.ts'

@@ -11,8 +11,10 @@ import {
   clientGone,
   WaitingClient,
   requestId,
+  StreamSink,
   type ResponseWriter,
   type ListenerParts,
+  type SinkOptions,
 } from './answer.ts'
 import type { RequestActivity } from './connection-limit.ts'
 import {
@@ -34,7 +36,6 @@ import {
   type Fault,
 } from './message.ts'
 import { peerOf } from './peer.ts'
-import { StreamSink, type SinkOptions } from './sink.ts'
 
 /** Options for Node's server, with and without TLS. */
 export const http1Options = (): ServerOptions => ({

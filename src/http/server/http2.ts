@@ -16,14 +16,15 @@ import {
   clientGone,
   WaitingClient,
   requestId,
+  StreamSink,
   type ResponseWriter,
   type ListenerParts,
+  type SinkCallbacks,
 } from './answer.ts'
 import type { RequestActivity } from './connection-limit.ts'
 import type { Drainable } from './http1.ts'
 import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
-import { StreamSink, type SinkCallbacks } from './sink.ts'
 import type { TrackedAnswer } from './stalled-answers.ts'
 
 /** A stream's connection and the head of its request. */

@@ -1,5 +1,5 @@
-import { because } from '../../http/exchange/explanation.ts'
 import {
+  because,
   isProven,
   type Exchange,
   type Reply,

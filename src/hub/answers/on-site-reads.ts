@@ -15,8 +15,12 @@ import { columnDefinitions, partialMetadata, rowOf } from '../../api/kube/tables
 import { listOptionsOf, refuseVersionWithContinue } from '../../api/request/list-options.ts'
 import { tableOptionsOf, type Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { because } from '../../http/exchange/explanation.ts'
-import type { Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
+import {
+  because,
+  type Exchange,
+  type ListReply,
+  type ObjectReply,
+} from '../../http/exchange/exchange.ts'
 import type { HeaderList } from '../../http/exchange/headers.ts'
 import type { ObjectOfKind, ObjectStore, StoredList } from '../store/store.ts'
 import { coveringCollection, storedList, wantedCollections } from './covering-collection.ts'
@@ -29,11 +33,7 @@ import {
 } from './newest-records.ts'
 import type { NodeEvent, NodeWrites } from './node-writes.ts'
 import { listReply, objectReply, isForPerson, withWarning } from './replies.ts'
-import {
-  refuseInvalidVersion,
-  refuseNewerGet,
-  refuseOtherListVersion,
-} from './requested-version.ts'
+import { refuseInvalidVersion, refuseNewerGet, refuseOtherListVersion } from './offline-reads.ts'
 
 /**
  * Whose records a caller is shown offline: only its own; those of the node as well, whatever

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Secret } from '../../base/secret.ts'
 import { isWithinHost } from '../../api/request/host-check.ts'
 import type { Exchange, Incoming } from '../../http/exchange/exchange.ts'
-import { presentedCredential } from './bearer-token.ts'
+import { presentedCredential } from './claims.ts'
 import { isRoot } from './caller.ts'
 import type { SocketOwners } from './socket-owner.ts'
 

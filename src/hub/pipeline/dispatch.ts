@@ -3,8 +3,8 @@ import type { Cachers } from '../cache/cacher/cachers.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import { withReadableEncodings } from '../../http/exchange/headers.ts'
-import { because } from '../../http/exchange/explanation.ts'
 import {
+  because,
   isProven,
   provenIdentity,
   type Exchange,

@@ -1,12 +1,13 @@
 import { BrokenAnswer } from '../cache/recorder.ts'
-import type {
-  Exchange,
-  Handler,
-  ListReply,
-  ObjectReply,
-  Reply,
+import {
+  filteredBy,
+  type Exchange,
+  type Handler,
+  type ListReply,
+  type ObjectReply,
+  type Reply,
+  type Filtered,
 } from '../../http/exchange/exchange.ts'
-import { filteredBy, type Filtered } from '../../http/exchange/explanation.ts'
 import { chainWith, type FilterChain, type FilterChains } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import { isRead, type ResourceRequest } from '../../api/request/request-info.ts'

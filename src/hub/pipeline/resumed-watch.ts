@@ -1,6 +1,7 @@
 import { follow } from '../../base/abort.ts'
 import {
   provenIdentity,
+  filteredBy,
   type BytesReply,
   type ByteSource,
   type Exchange,
@@ -8,7 +9,6 @@ import {
   type Reply,
   type WatchReply,
 } from '../../http/exchange/exchange.ts'
-import { filteredBy } from '../../http/exchange/explanation.ts'
 import { delegateTo } from '../../http/exchange/chunks.ts'
 import type { FilterChain, FilterChains } from '../filter/chain.ts'
 import type { ClientCollection, ShownStates } from '../filter/shown-states.ts'

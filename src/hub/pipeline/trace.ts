@@ -8,8 +8,8 @@ import {
   type Handler,
   type Incoming,
   type WireReply,
+  type Explanation,
 } from '../../http/exchange/exchange.ts'
-import type { Explanation } from '../../http/exchange/explanation.ts'
 import { accountOf, nodeIdentity } from '../../api/request/identity.ts'
 import type { HubMetrics, Traffic, TrafficLabels } from '../../metrics/metrics.ts'
 import { componentOf } from '../../api/request/component.ts'

@@ -2,13 +2,14 @@ import { after, afterAwake, elapsed, every, jitter, now, turn } from '../../base
 import { OpenList } from '../../base/open-list.ts'
 import type { LoadBalancedHost, Availability } from './balance.ts'
 import { NotReady, ProbeTimeout, ProbeRefused, type Probe } from './probe.ts'
-import { OutlierDetector, type OutlierRules } from './outlier-detection.ts'
 import {
+  OutlierDetector,
   Hysteresis,
+  type OutlierRules,
   type ProbeResult,
   type HealthThresholds,
   type HealthStatus,
-} from './health-status.ts'
+} from './upstream-health.ts'
 
 /**
  * For so long after its last failure an API server that is not ready yet counts as starting: it

@@ -1,4 +1,4 @@
-import type { Filtered } from '../../http/exchange/explanation.ts'
+import type { Filtered } from '../../http/exchange/exchange.ts'
 import type { AnsweredRequest } from '../pipeline/trace.ts'
 
 /** A request that has ended: names, and nothing of its query, headers or bodies. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import { presentedCredential } from '../../../src/hub/identity/bearer-token.ts'
+import { presentedCredential } from '../../../src/hub/identity/claims.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
 /** The token in these fields, as an API server would find it. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { keepProcessAlive, elapsed, sleep } from '../../../src/base/clock.ts'
 import { UpstreamGone, Upstream, type HealthRules } from '../../../src/hub/upstream/upstream.ts'
-import type { HealthStatus } from '../../../src/hub/upstream/health-status.ts'
+import type { HealthStatus } from '../../../src/hub/upstream/upstream-health.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 import { patientRules, Probes, type Health } from './probes.ts'
 

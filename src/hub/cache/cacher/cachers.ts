@@ -2,8 +2,8 @@ import { follow } from '../../../base/abort.ts'
 import { jitter } from '../../../base/clock.ts'
 import { lruCache } from '../../../base/lru-cache.ts'
 import { everything } from '../../../api/codec/selection.ts'
-import { because } from '../../../http/exchange/explanation.ts'
 import {
+  because,
   UnusableAnswer,
   type Credential,
   type Exchange,
@@ -23,7 +23,7 @@ import type { Representation } from '../../../api/request/representation.ts'
 import { areValidListOptions, listOptionsOf } from '../../../api/request/list-options.ts'
 import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
-import { refusalOfNewer, refuseInvalidVersion } from '../../answers/requested-version.ts'
+import { refusalOfNewer, refuseInvalidVersion } from '../../answers/offline-reads.ts'
 import { collectionKey } from '../../answers/keys.ts'
 import { coveringCollection, wantedCollections } from '../../answers/covering-collection.ts'
 import { expiredWatch, isForPerson, withStaleness } from '../../answers/replies.ts'

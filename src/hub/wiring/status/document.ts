@@ -3,7 +3,7 @@ import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/rep
 import type { CheckResult } from '../../../http/server/ops.ts'
 import type { WatchGroup } from '../../pipeline/open-requests.ts'
 import type { Availability } from '../../upstream/balance.ts'
-import type { HealthStatus } from '../../upstream/health-status.ts'
+import type { HealthStatus } from '../../upstream/upstream-health.ts'
 import type { AnswerCount, LastHour, Minutes } from '../answer-record.ts'
 import type { FilterStatus } from '../enabled-filters.ts'
 import type { RequestEntry } from '../request-entry.ts'

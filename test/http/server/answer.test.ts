@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { StreamSink } from '../../../src/http/server/sink.ts'
+import { StreamSink } from '../../../src/http/server/answer.ts'
 
 interface Written {
   readonly stream: Writable

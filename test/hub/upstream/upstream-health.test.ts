@@ -1,6 +1,6 @@
 import t from 'tap'
 import { elapsed } from '../../../src/base/clock.ts'
-import { OutlierDetector, type OutlierRules } from '../../../src/hub/upstream/outlier-detection.ts'
+import { OutlierDetector, type OutlierRules } from '../../../src/hub/upstream/upstream-health.ts'
 
 interface Recorded {
   readonly record: OutlierDetector
