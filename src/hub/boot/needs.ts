@@ -151,11 +151,12 @@ export class NodePods {
   }
 }
 
-const isAlike = (one: KnownPods, other: KnownPods): boolean =>
-  one instanceof Map && other instanceof Map
-    ? one.size === other.size &&
-      one.entries().every(([key, pod]) => isAlikePod(pod, other.get(key)))
-    : one === other
+function isAlike(one: KnownPods, other: KnownPods): boolean {
+  if (!(one instanceof Map && other instanceof Map)) return one === other
+  if (one.size !== other.size) return false
+  for (const [key, pod] of one) if (!isAlikePod(pod, other.get(key))) return false
+  return true
+}
 
 const isAlikePod = (pod: KnownPod, other: KnownPod | undefined): boolean =>
   pod.references === other?.references && pod.startsAtBoot === other.startsAtBoot

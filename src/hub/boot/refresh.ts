@@ -49,7 +49,7 @@ export interface RefreshParts {
 const watchedMs = 150_000
 
 /** How often the refresher looks for new pods, and for what is due. */
-const passMs = 500
+const passMs = 1_000
 
 const maxConcurrent = 2
 const firstRetryMs = 10_000

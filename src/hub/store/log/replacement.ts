@@ -206,7 +206,8 @@ export class StagedReplacement implements Replacement {
 
   #isHeldBy({ members }: Collection): boolean {
     if (members.size !== this.#listed.size) return false
-    return this.#listed.entries().every(([key, { body }]) => members.get(key)?.body === body)
+    for (const [key, { body }] of this.#listed) if (members.get(key)?.body !== body) return false
+    return true
   }
 
   /** The record where nothing changes but who may read it. */
