@@ -21,7 +21,7 @@ export class Body {
   /** Larger than of any body before it. */
   readonly serial: number
 
-  constructor(segment: Segment, offset: number, [length, digest, serial]: BodyMark) {
+  constructor(segment: Segment, offset: number, [length, digest, serial]: BodyMark | PlacedMark) {
     this.segment = segment
     this.offset = offset
     this.length = length
@@ -33,10 +33,24 @@ export class Body {
     return [this.length, this.digest, this.serial, this.segment.id, this.offset]
   }
 
-  moveTo({ segment, offset }: Body): void {
+  moveTo(segment: Segment, offset: number): void {
     this.segment = segment
     this.offset = offset
   }
+}
+
+/** The bodies of these marks that lie one after another. */
+export function bodiesAt(
+  segment: Segment,
+  offset: number,
+  marks: readonly (BodyMark | PlacedMark)[],
+): Body[] {
+  let at = offset
+  return marks.map((mark) => {
+    const body = new Body(segment, at, mark)
+    at += body.length
+    return body
+  })
 }
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import { scopeOfRecord, type LogRecord, type SegmentRecord } from './record.ts'
+import type { LogRecord, SegmentRecord } from './record.ts'
 import { textOfScope, type ScopeKey } from './address.ts'
 import type { Segment } from './body.ts'
 
@@ -27,6 +27,12 @@ export interface Frame {
 /** Identifies a scope in heads of frames. */
 export const scopeMark = (scope: ScopeKey | undefined): number =>
   scope ? crc32(textOfScope(scope)) : 0
+
+/** The scope that a record changes; `undefined`: others, or several. */
+function scopeOfRecord(record: LogRecord | SegmentRecord): ScopeKey | undefined {
+  if ('scope' in record) return record.scope
+  return 'collection' in record ? record.collection : undefined
+}
 
 /** A record, and bodies that are written with it. */
 export interface Unframed {

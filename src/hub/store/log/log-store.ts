@@ -24,12 +24,11 @@ import { isIn, nameKey, partOf, scopeOf, type ScopeKey } from './address.ts'
 import { inBatches } from './bodies.ts'
 import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from './held.ts'
 import type { DiskWork } from './log-writer.ts'
-import { knownObject } from './object-states.ts'
+import { knownObject, isGiven, type Collection, type Scope } from './scope.ts'
 import type { StoreParts } from './parts.ts'
 import { StagedReplacement } from './replacement.ts'
-import { isGiven, type Collection, type Scope } from './scope.ts'
 import { mostStagedOf } from './upkeep.ts'
-import type { Composed, Written } from './write-path.ts'
+import type { Composed } from './write-path.ts'
 
 /** A stored collection, measured. */
 export interface MeasuredCollection {
@@ -51,17 +50,9 @@ export interface StoreOverview {
   readonly omitted: number
 }
 
-/** What there is to wait for where nothing is written. */
-const alreadyStored = Promise.resolve()
-
 /** Reads the state in memory, and bodies from the log; writes records to the log. */
 export class LogStore implements ObjectStore {
   readonly #parts: StoreParts
-  /**
-   * Removals in progress: until they are written, the state does not show whether a put has to
-   * write.
-   */
-  #forgetting = 0
   #isOver = false
   #closed: Promise<void> | undefined
 
@@ -197,26 +188,28 @@ export class LogStore implements ObjectStore {
   }
 
   holds(key: ObjectKey, object: ApiObject): boolean {
-    const record = this.#recordFor(key, object)
-    if (record?.held === undefined || !isRecent(record.confirmedAt)) return false
-    return this.#parts.bodies.isHeld(this.#scopeKey(key), object, record.held)
+    return this.#parts.path.isIdle && this.#isHeld(key, object)
   }
 
-  put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
-    const record = this.#recordFor(key, object)
-    const isOlder = record !== undefined && !mayFollow(object.resourceVersion, record.version)
-    if (isOlder || this.holds(key, object)) return alreadyStored
+  async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const { path, bodies } = this.#parts
     const scope = this.#scopeKey(key)
     const holder = holderOf(key)
-    const compose = (): Composed => {
+    const isStored = (): boolean => {
+      const record = this.#recordFor(key, object)
+      const isOlder = record !== undefined && !mayFollow(object.resourceVersion, record.version)
+      return isOlder || this.#isHeld(key, object)
+    }
+    if (path.isIdle && isStored()) return
+    const compose = (): Composed | undefined => {
+      if (isStored()) return undefined
       const [confirmedAt, mark] = [now(), markOf(object)]
       return {
         record: { kind: 'put', scope, holder, gvk, confirmedAt, object: mark },
         bodies: [bodies.stored(scope, object)],
       }
     }
-    return path.push({ compose, bytes: object.bytes.byteLength })
+    await path.push({ compose, bytes: object.bytes.byteLength })
   }
 
   async forget(key: ObjectKey): Promise<void> {
@@ -224,13 +217,8 @@ export class LogStore implements ObjectStore {
     const scope = this.#scopeKey(key)
     const record = { kind: 'forget', scope, object: [namespace, name] } as const
     const compose = (): Composed | undefined => (this.#mayForget(key) ? { record } : undefined)
-    this.#forgetting += 1
-    try {
-      // After what is being put.
-      await this.#parts.path.push({ compose, alone: true, durable: true })
-    } finally {
-      this.#forgetting -= 1
-    }
+    // After what is being put.
+    await this.#parts.path.push({ compose, alone: true, durable: true })
   }
 
   replace(key: CollectionKey): Replacement {
@@ -263,17 +251,13 @@ export class LogStore implements ObjectStore {
       },
       bodies: changes.map(({ object }) => bodies.stored(collection, object)),
     })
-    const applied = (written: Written | undefined): readonly (ApiObject | undefined)[] => {
-      const displaced = previous ? (written?.displaced ?? []) : []
-      return this.#previous(collection, events, displaced)
-    }
-    return path.push({
+    const written = await path.push({
       compose,
       bytes: changes.reduce((sum, { object }) => sum + object.bytes.byteLength, 0),
       durable: changes.some(({ type }) => type === 'DELETED'),
       of: partOf(collection),
-      applied,
     })
+    return this.#previous(collection, events, previous ? (written?.displaced ?? []) : [])
   }
 
   async withdraw(holders: string, what: Withdrawal): Promise<void> {
@@ -290,9 +274,11 @@ export class LogStore implements ObjectStore {
   async drop(): Promise<void> {
     const { path, lists, state } = this.#parts
     const failure = new StoreFailure('what was stored was dropped meanwhile')
-    const applied = (): void => lists.forEach((each) => each.fail(failure))
-    const compose = (): Composed => ({ record: { kind: 'evict', parts: state.parts } })
-    await path.push({ compose, alone: true, durable: true, applied })
+    const compose = (): Composed => {
+      lists.forEach((each) => each.fail(failure))
+      return { record: { kind: 'evict', parts: state.parts } }
+    }
+    await path.push({ compose, alone: true, durable: true })
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -310,12 +296,16 @@ export class LogStore implements ObjectStore {
     release()
   }
 
-  /** The record of an object that the identity may read; none while one is being forgotten. */
+  /** The record of an object that the identity may read. */
   #recordFor(key: ObjectKey, object: ApiObject): Collection | undefined {
-    if (this.#forgetting > 0) return undefined
-    const scope = this.#scopeOf(key)
-    const record = scope?.records.get(nameKey(object))
-    return scope && record && isGiven(record, holderOf(key)) ? record : undefined
+    const record = this.#scopeOf(key)?.records.get(nameKey(object))
+    return record && isGiven(record, holderOf(key)) ? record : undefined
+  }
+
+  #isHeld(key: ObjectKey, object: ApiObject): boolean {
+    const record = this.#recordFor(key, object)
+    if (record?.held === undefined || !isRecent(record.confirmedAt)) return false
+    return this.#parts.bodies.isHeld(this.#scopeKey(key), object, record.held)
   }
 
   /** Whether there is anything that it could remove. */

@@ -1,8 +1,10 @@
 import { after } from '../../../base/clock.ts'
-import type { LogFolder } from './folder.ts'
 import { framed, type Unframed } from './frame.ts'
 import type { SegmentRecord } from './record.ts'
-import type { Segment } from './body.ts'
+import { bodiesAt, Segment, inodeAt, type Body, type BodyMark } from './body.ts'
+import { close, existsSync, fsync, open, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 
 /** The format that this release writes, and the newest one that it reads. */
 export const format = 2
@@ -18,10 +20,9 @@ export interface LogWriterParts {
   readonly onSyncFailed: (cause: unknown) => void
 }
 
-/** Where the bodies of a frame lie. */
-export interface Place {
-  readonly segment: Segment
-  readonly offset: number
+/** `marks`: of the bodies that come with it. */
+interface Unwritten extends Unframed {
+  readonly marks: readonly BodyMark[]
 }
 
 /** The writes since the start. */
@@ -52,17 +53,17 @@ export class LogWriter {
     this.#from = from
   }
 
-  /** Resolves to the place of each record's bodies. Rejects with the system's errors. */
-  async append(records: readonly Unframed[]): Promise<readonly Place[]> {
+  /** Resolves to the bodies of each record. Rejects with the system's errors. */
+  async append(records: readonly Unwritten[]): Promise<readonly (readonly Body[])[]> {
     if (this.#hasLost) throw new Error(lost)
     const segment = await this.#room()
     let { end } = segment
     const parts: Uint8Array[] = []
-    const places: Place[] = []
+    const bodies: (readonly Body[])[] = []
     for (const each of records) {
       const frame = framed(each, segment, end)
       parts.push(...frame.parts)
-      places.push({ segment, offset: frame.bodiesAt })
+      bodies.push(bodiesAt(segment, frame.bodiesAt, each.marks))
       end = frame.end
     }
     try {
@@ -74,7 +75,7 @@ export class LogWriter {
     this.work.bytes += end - segment.end
     segment.end = end
     this.#lateSync ??= after(this.#parts.syncWithinMs, () => this.#syncLate())
-    return places
+    return bodies
   }
 
   /** Resolves when all that was written before is on the disk. Rejects with the system's errors. */
@@ -142,7 +143,7 @@ export class LogWriter {
     if (!this.#current) return
     await this.sync().catch(() => undefined)
     // What comes later than the last sync could be torn: now nothing is.
-    await this.append([{ record: { kind: 'bodies' } }]).catch(() => undefined)
+    await this.append([{ record: { kind: 'bodies' }, marks: [] }]).catch(() => undefined)
     this.#lateSync?.[Symbol.dispose]()
   }
 
@@ -176,3 +177,73 @@ export class LogWriter {
 }
 
 const lost = 'an earlier sync has failed'
+
+/** Numbers of the segments in a folder, in order. */
+export const segmentsIn = (folder: string): number[] =>
+  (existsSync(folder) ? readdirSync(folder) : [])
+    .filter((name) => /^\d{10}\.log$/.test(name))
+    .map((name) => Number(name.slice(0, 10)))
+    .toSorted((a, b) => a - b)
+
+/** The segments of the log. */
+export class LogFolder {
+  readonly path: string
+  readonly segments = new Map<number, Segment>()
+  #inode: number | undefined
+
+  constructor(path: string) {
+    this.path = path
+    this.#inode = inodeAt(path)
+  }
+
+  /** False: it, or what is written to, was removed or replaced. */
+  isInPlace(): boolean {
+    const written = this.segments.get(this.newest)
+    this.#inode ??= inodeAt(this.path)
+    return inodeAt(this.path) === this.#inode && written?.isInPlace() !== false
+  }
+
+  /** One that may be there, or not any more. */
+  segment(id: number): Segment {
+    const name = `${String(id).padStart(10, '0')}.log`
+    const segment = this.segments.get(id) ?? new Segment(id, join(this.path, name))
+    this.segments.set(id, segment)
+    return segment
+  }
+
+  get newest(): number {
+    return Math.max(0, ...this.segments.keys())
+  }
+
+  get bytes(): number {
+    let bytes = 0
+    for (const { end } of this.segments.values()) bytes += end
+    return bytes
+  }
+
+  /** Removes the file. Errors are ignored: it is removed later. */
+  remove(segment: Segment): void {
+    this.segments.delete(segment.id)
+    segment.close()
+    try {
+      rmSync(segment.path, { force: true })
+    } catch {
+      return
+    }
+  }
+
+  /** Makes names durable. */
+  async sync(): Promise<void> {
+    const fd = await promisify(open)(this.path, 'r')
+    try {
+      await promisify(fsync)(fd)
+    } finally {
+      await promisify(close)(fd)
+    }
+  }
+
+  close(): void {
+    for (const segment of this.segments.values()) segment.close()
+    this.segments.clear()
+  }
+}

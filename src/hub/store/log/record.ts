@@ -115,9 +115,3 @@ export type LogRecord = { readonly bodies?: readonly (BodyMark | PlacedMark)[] }
   | BodiesRecord
   | ScopeRecord
 )
-
-/** The scope that a record changes; `undefined`: others, or several. */
-export function scopeOfRecord(record: LogRecord | SegmentRecord): ScopeKey | undefined {
-  if ('scope' in record) return record.scope
-  return 'collection' in record ? record.collection : undefined
-}

@@ -1,7 +1,6 @@
-import { Body, type Segment } from './body.ts'
-import { LogFolder, segmentsIn } from './folder.ts'
+import { bodiesAt, type Segment } from './body.ts'
+import { LogFolder, segmentsIn, format } from './log-writer.ts'
 import { bodiesAreWhole, frameAt, nextFrame, scopeMark, type Frame } from './frame.ts'
-import { format } from './log-writer.ts'
 import type { LogRecord, SegmentRecord } from './record.ts'
 import type { State } from './state.ts'
 
@@ -123,15 +122,9 @@ function applyFrame(
   { folder, state, segment }: { folder: LogFolder; state: State; segment: Segment },
 ): void {
   const record = JSON.parse(String(frame.record)) as LogRecord
-  let offset = frame.bodiesAt
-  const bodies = (record.bodies ?? []).map((mark) => {
-    const [length, digest, serial, id, at] = mark
-    const of = [length, digest, serial] as const
-    if (id !== undefined && at !== undefined) return new Body(folder.segment(id), at, of)
-    const body = new Body(segment, offset, of)
-    offset += length
-    return body
-  })
+  const bodies = bodiesAt(segment, frame.bodiesAt, record.bodies ?? [])
+  for (const [n, [, , , id, at]] of record.bodies?.entries() ?? [])
+    if (id !== undefined && at !== undefined) bodies[n]?.moveTo(folder.segment(id), at)
   state.apply(record, bodies)
 }
 

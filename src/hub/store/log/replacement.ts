@@ -105,15 +105,14 @@ export class StagedReplacement implements Replacement {
     const { key, path } = this.#parts
     this.#over = true
     try {
-      const isWritten = await path.push({
+      const written = await path.push({
         compose: () => this.#compose(head),
         alone: true,
         durable: true,
         of: partOf(key),
-        applied: (written) => written !== undefined,
       })
       // What it confirms may not be on the disk yet.
-      if (!isWritten) await path.sync()
+      if (!written) await path.sync()
     } finally {
       this.#parts.lists.delete(this)
     }
@@ -152,13 +151,15 @@ export class StagedReplacement implements Replacement {
       }),
       bytes,
       of: partOf(key),
-      applied: (found) => {
+    })
+    written.then(
+      (found) => {
         this.#waitingBytes -= bytes
         staged.forEach(([, listed], at) => (listed.body = found?.bodies[at]))
       },
-    })
-    // `add` or `commit` throws this, too.
-    written.catch((cause: unknown) => this.fail(cause as StoreFailure))
+      // `add` or `commit` throws this, too.
+      (cause: unknown) => this.fail(cause as StoreFailure),
+    )
     if (this.#waitingBytes >= highWater) await written
   }
 

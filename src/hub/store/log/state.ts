@@ -23,8 +23,8 @@ import type { CollectionKey, Withdrawal } from '../store.ts'
  */
 export class State {
   readonly scopes = new Map<string, Scope>()
-  /** Of the next body. */
-  nextSerial = 1
+  /** Of the last body. */
+  lastSerial = 0
 
   scope(key: ScopeKey): Scope | undefined {
     return this.scopes.get(textOfScope(key))
@@ -55,7 +55,7 @@ export class State {
    * Returns the previous state of each object of events, where a collection had one.
    */
   apply(record: records.LogRecord, bodies: readonly Body[]): readonly (Held | undefined)[] {
-    for (const { serial } of bodies) this.nextSerial = Math.max(this.nextSerial, serial + 1)
+    for (const { serial } of bodies) this.lastSerial = Math.max(this.lastSerial, serial)
     switch (record.kind) {
       case 'apply':
         return this.#events(record, bodies)

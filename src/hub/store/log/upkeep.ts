@@ -3,12 +3,11 @@ import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
 import { StoreFailure } from '../store.ts'
 import type { Body, Segment } from './body.ts'
 import { leastNeeded, type EvictedKind } from './eviction.ts'
-import type { LogFolder } from './folder.ts'
-import type { LogWriter } from './log-writer.ts'
+import type { LogFolder, LogWriter } from './log-writer.ts'
 import type { StagedReplacement } from './replacement.ts'
 import { snapshotOf } from './scope.ts'
 import type { State } from './state.ts'
-import { refused, type Composed, type Keeper, type WritePath, type Written } from './write-path.ts'
+import { refused, type Composed, type Keeper, type WritePath } from './write-path.ts'
 
 /**
  * Shares of the maximal size: eviction starts above the first and stops at the second. The rest is
@@ -142,15 +141,14 @@ export class Upkeep implements Keeper {
 
   /** Resolves to whether there was anything. */
   async #evict(): Promise<boolean> {
-    const { state, maxBytes, path, onEvicted } = this.#parts
+    const { state, maxBytes, onEvicted } = this.#parts
     const counts = new Map<EvictedKind, number>()
     const compose = (): Composed | undefined => {
       const evicted = this.#isTooMuch ? leastNeeded(state, stepShare * maxBytes) : undefined
       if (evicted) counts.set(evicted.kind, (counts.get(evicted.kind) ?? 0) + evicted.count)
       return evicted
     }
-    const applied = (written?: Written): boolean => written !== undefined
-    while (await path.push({ first: true, compose, applied }));
+    while (await this.#append(compose));
     for (const [kind, count] of counts) onEvicted(kind, count)
     // All that is left is needed.
     if (this.#isTooMuch) this.#rest(restMs.full)
@@ -174,8 +172,10 @@ export class Upkeep implements Keeper {
     })
     for (const group of groupsOf(bodies.filter(({ segment }) => victims.has(segment))))
       await this.#copy(group, victims)
-    for (const scope of state.scopes.values())
-      await this.#write(() => (state.scope(scope.key) === scope ? snapshotOf(scope) : undefined))
+    for (const scope of state.scopes.values()) {
+      await this.#append(() => (state.scope(scope.key) === scope ? snapshotOf(scope) : undefined))
+      await this.#pause()
+    }
     await path.exclusively(async () => {
       await log.endAnew()
       path.recovered()
@@ -194,17 +194,25 @@ export class Upkeep implements Keeper {
       return []
     })
     const bodies = read.map(({ body, bytes }) => [bytes, body.digest] as const)
-    const moved = ({ bodies: to }: Written): void =>
-      to.forEach((each, at) => read[at]?.body.moveTo(each))
-    await this.#write(() => ({ record: { kind: 'bodies' }, bodies }), moved)
+    await this.#parts.path.exclusively(async () => {
+      const [written] = await this.#parts.path.append([{ record: { kind: 'bodies' }, bodies }])
+      for (const [at, { segment, offset }] of written?.bodies.entries() ?? [])
+        read[at]?.body.moveTo(segment, offset)
+    })
+    await this.#pause()
   }
 
-  async #write(
-    compose: () => Composed | undefined,
-    done: (written: Written) => void = () => undefined,
-  ): Promise<void> {
-    const applied = (written?: Written): void => written && done(written)
-    await this.#parts.path.push({ compose, first: true, applied })
+  /** Before all that waits, also where there is no room. Resolves to whether there was anything. */
+  #append(compose: () => Composed | undefined): Promise<boolean> {
+    const { path } = this.#parts
+    return path.exclusively(async () => {
+      const composed = compose()
+      if (composed) await path.append([composed])
+      return composed !== undefined
+    })
+  }
+
+  async #pause(): Promise<void> {
     if (!this.#isAwaited) await pause(betweenMs, this.#parts.closing)
   }
 

@@ -1,10 +1,10 @@
 import { after, turn } from '../../../base/clock.ts'
 import { StoreFailure } from '../store.ts'
 import type { Part } from './address.ts'
-import { Body, type BodyMark } from './body.ts'
+import type { Body, BodyMark } from './body.ts'
 import { failureOf, type ReportFault } from './faults.ts'
 import type { Held } from './held.ts'
-import type { LogWriter, Place } from './log-writer.ts'
+import type { LogWriter } from './log-writer.ts'
 import type { EvictRecord, LogRecord } from './record.ts'
 import type { State } from './state.ts'
 
@@ -31,7 +31,7 @@ export interface Written {
   readonly displaced: readonly (Held | undefined)[]
 }
 
-export interface Write<T> {
+export interface Write {
   /**
    * Called when it is about to be written; `undefined`: there is nothing to write. Throws a
    * `StoreFailure` for a write that would be wrong by now.
@@ -41,29 +41,15 @@ export interface Write<T> {
   readonly bytes?: number
   /** The record depends on the state after all earlier writes. */
   readonly alone?: boolean
-  /** Before all waiting writes, also where there is no room: it makes room. */
-  readonly first?: boolean
-  /** Called before it is written; a failure is one of the write. */
-  readonly before?: () => Promise<unknown>
   /** It is answered when it is on the disk: a power cut must not undo it. */
   readonly durable?: boolean
   /** The collection that is unknown if this fails. */
   readonly of?: Part
-  /** Called when the state has changed. */
-  readonly applied?: (written: Written | undefined) => T
 }
 
 interface Waiting {
-  readonly write: Write<unknown>
-  readonly done: PromiseWithResolvers<unknown>
-}
-
-interface Ready {
-  readonly waiting: Waiting
-  readonly record: LogRecord
-  readonly placed: readonly Body[] | undefined
-  readonly marks: readonly BodyMark[]
-  readonly bodies: readonly Uint8Array[]
+  readonly write: Write
+  readonly done: PromiseWithResolvers<Written | undefined>
 }
 
 export interface WritePathParts {
@@ -101,9 +87,11 @@ export class WritePath {
   readonly missed = new Set<string>()
   readonly #parts: WritePathParts
   readonly #waiting: Waiting[] = []
-  readonly #first: Waiting[] = []
   #running: Promise<void> | undefined
-  #making: Promise<void> | undefined
+  /** The write under way, and those that come after it. */
+  #log: Promise<unknown> = Promise.resolve()
+  /** The sync of the last durable write. */
+  #synced = Promise.resolve()
   #retry: Disposable | undefined
   #refusal: StoreFailure | undefined
 
@@ -111,19 +99,50 @@ export class WritePath {
     this.#parts = parts
   }
 
-  /** Resolves when it is written, rejects with a `StoreFailure`. */
-  async push<T = void>(write: Write<T>): Promise<T> {
-    if (this.#refusal) throw this.#refusal
-    const done = Promise.withResolvers<unknown>()
-    const queue = write.first ? this.#first : this.#waiting
-    queue.push({ write, done })
-    this.#run()
-    return (await done.promise) as T
+  /** Whether it takes writes, and the state is that of all before. */
+  get isIdle(): boolean {
+    return !this.#running && !this.#refusal
+  }
+
+  /** Resolves when the state has changed, or there was nothing to write. */
+  push(write: Write): Promise<Written | undefined> {
+    if (this.#refusal) return Promise.reject(this.#refusal)
+    const done = Promise.withResolvers<Written | undefined>()
+    this.#waiting.push({ write, done })
+    this.#running ??= this.#writeAll()
+    return done.promise
   }
 
   /** Calls `act` between two writes; later ones wait for it. Rejects with a `StoreFailure`. */
-  exclusively(act: () => Promise<unknown>): Promise<void> {
-    return this.push({ first: true, before: act, compose: () => undefined })
+  async exclusively<T>(act: () => Promise<T>): Promise<T> {
+    if (this.#refusal) throw this.#refusal
+    const done = this.#log.then(act)
+    this.#log = done.catch(() => undefined)
+    return done.catch((cause: unknown) => {
+      throw this.#reported(cause)
+    })
+  }
+
+  /** Writes the records, and changes the state by them. Called while nothing else is written. */
+  async append(all: readonly Composed[]): Promise<readonly Written[]> {
+    const { state, log, keeper } = this.#parts
+    const places = await log.append(
+      all.map(({ record, placed, bodies = [] }) => {
+        const marks = bodies.map(([{ byteLength }, digest]): BodyMark => {
+          state.lastSerial += 1
+          return [byteLength, digest, state.lastSerial]
+        })
+        const of = placed?.map(({ mark }) => mark) ?? marks
+        return { record: { ...record, bodies: of }, bodies: bodies.map(([each]) => each), marks }
+      }),
+    )
+    const written = all.map(({ record, placed }, at): Written => {
+      const bodies = placed ?? places[at] ?? []
+      // A snapshot is of this state.
+      return { bodies, displaced: record.kind === 'scope' ? [] : state.apply(record, bodies) }
+    })
+    keeper().written()
+    return written
   }
 
   /** Resolves when all that was written before is on the disk. */
@@ -148,6 +167,7 @@ export class WritePath {
   /** The log has been written anew. */
   recovered(): void {
     this.missed.clear()
+    this.#synced = Promise.resolve()
     if (!this.isFailing) return
     this.isFailing = false
     this.#retry?.[Symbol.dispose]()
@@ -159,43 +179,41 @@ export class WritePath {
   remove(parts: readonly Part[]): void {
     const record: EvictRecord = { kind: 'evict', parts }
     this.#parts.state.apply(record, [])
-    const applied = (): void => this.missed.clear()
-    this.push({ compose: () => ({ record }), first: true, applied }).catch(() => undefined)
+    this.exclusively(async () => {
+      await this.append([{ record }])
+      this.missed.clear()
+    }).catch(() => undefined)
   }
 
   /** Refuses further writes; resolves when all accepted ones have been answered. */
   async close(): Promise<void> {
     this.#refusal ??= new StoreFailure('the store is closed')
     this.#retry?.[Symbol.dispose]()
-    while (this.#waiting.length + this.#first.length > 0 || this.#running)
-      await (this.#running ?? this.#making)
-  }
-
-  #run(): void {
-    this.#running ??= this.#writeAll()
+    await this.#running
+    await this.#log
   }
 
   async #writeAll(): Promise<void> {
     // What comes in this turn goes together.
     await turn()
-    for (let group = this.#next(); group.length > 0; group = this.#next()) {
-      const isFirst = group[0]?.write.first === true
-      const bytes = bytesOf(group)
-      const room = isFirst || this.#parts.keeper().room(bytes)
-      if (room instanceof Promise) {
-        this.#making = room.then(() => this.#run())
-        break
+    while (this.#waiting.length > 0) {
+      const group = this.#next()
+      const room = this.#parts.keeper().room(bytesOf(group))
+      if (room instanceof Promise) await room
+      else {
+        this.#waiting.splice(0, group.length)
+        if (room instanceof StoreFailure) this.#refuse(group, room)
+        else {
+          for (let log; log !== this.#log; await log) log = this.#log
+          await (this.#log = this.#write(group))
+        }
       }
-      ;(isFirst ? this.#first : this.#waiting).splice(0, group.length)
-      if (room instanceof StoreFailure) this.#refuse(group, room)
-      else await this.#write(group)
     }
     this.#running = undefined
   }
 
   /** The writes that go together. */
   #next(): readonly Waiting[] {
-    if (this.#first.length > 0) return this.#first.slice(0, 1)
     let [count, bytes] = [0, 0]
     for (const { write } of this.#waiting) {
       bytes += write.bytes ?? 0
@@ -207,54 +225,56 @@ export class WritePath {
   }
 
   async #write(group: readonly Waiting[]): Promise<void> {
+    const ready: Waiting[] = []
+    const records: Composed[] = []
+    for (const waiting of group)
+      try {
+        const composed = waiting.write.compose()
+        if (composed && ready.push(waiting)) records.push(composed)
+        // What it repeats may not be on the disk yet.
+        if (!composed) this.#answer(waiting, undefined)
+      } catch (cause) {
+        waiting.done.reject(cause)
+      }
+    if (ready.length === 0) return
     try {
-      await group[0]?.write.before?.()
-      const ready = group.flatMap((waiting) => composed(waiting, this.#parts.state) ?? [])
-      if (ready.length > 0) await this.#append(ready)
+      if (this.isFailing) throw new StoreFailure(refused)
+      const written = await this.append(records)
+      this.#parts.onCommitted(bytesOf(ready))
+      if (ready.some(({ write }) => write.durable)) this.#synced = this.#parts.log.sync()
+      for (const [at, waiting] of ready.entries()) this.#answer(waiting, written[at])
     } catch (cause) {
-      this.#refuse(group, cause)
+      this.#refuse(ready, cause)
     }
   }
 
-  async #append(ready: readonly Ready[]): Promise<void> {
-    const { state, log, onCommitted, keeper } = this.#parts
-    const places = await log.append(ready)
-    const durable: (() => void)[] = []
-    for (const [at, { waiting, record, placed, marks }] of ready.entries()) {
-      const place = places[at]
-      if (!place) throw new RangeError('a frame has no place')
-      const bodies = placed ?? bodiesOf(marks, place)
-      // A snapshot is of this state.
-      const displaced = record.kind === 'scope' ? [] : state.apply(record, bodies)
-      const result = waiting.write.applied?.({ bodies, displaced })
-      if (waiting.write.durable) durable.push(() => waiting.done.resolve(result))
-      else waiting.done.resolve(result)
-    }
-    const bytes = bytesOf(ready.map(({ waiting }) => waiting))
-    if (bytes > 0 || ready.some(({ record }) => record.kind === 'list')) onCommitted(bytes)
-    keeper().written()
-    if (durable.length === 0) return
+  #answer(waiting: Waiting, written: Written | undefined): void {
+    if (!waiting.write.durable) return waiting.done.resolve(written)
     // Later writes do not wait for it.
-    const group = ready.flatMap(({ waiting }) => (waiting.write.durable ? [waiting] : []))
-    log.sync().then(
+    this.#synced.then(
       () => {
         // A sync that failed meanwhile left nothing to this one.
-        if (this.isFailing) this.#refuse(group, new StoreFailure(refused))
-        else durable.forEach((resolve) => resolve())
+        if (this.isFailing) this.#refuse([waiting], new StoreFailure(refused))
+        else waiting.done.resolve(written)
       },
-      (cause: unknown) => this.#refuse(group, cause),
+      (cause: unknown) => this.#refuse([waiting], cause),
     )
   }
 
   #refuse(group: readonly Waiting[], cause: unknown): void {
-    const failure = failureOf(refused, cause)
-    // Of a store that is full the next write shows whether there is room.
-    if (cause instanceof StoreFailure) this.#parts.report('write', failure)
-    else this.failed(failure)
+    const failure = this.#reported(cause)
     const unknown = group.flatMap(({ write }) => (write.of ? [write.of] : []))
     for (const each of unknown) this.missed.add(JSON.stringify(each))
     if (unknown.length > 0) this.remove(unknown)
     for (const { done } of group) done.reject(failure)
+  }
+
+  #reported(cause: unknown): StoreFailure {
+    const failure = failureOf(refused, cause)
+    // Of a store that is full the next write shows whether there is room.
+    if (cause instanceof StoreFailure) this.#parts.report('write', failure)
+    else this.failed(failure)
+    return failure
   }
 }
 
@@ -262,33 +282,3 @@ export const refused = 'the disk refuses writes'
 
 const bytesOf = (group: readonly Waiting[]): number =>
   group.reduce((sum, { write }) => sum + (write.bytes ?? 0), 0)
-
-/** `undefined`: there is nothing to write, and it is answered. */
-function composed(waiting: Waiting, state: State): Ready | undefined {
-  try {
-    const of = waiting.write.compose()
-    if (of) {
-      const { placed, bodies = [] } = of
-      const marks = bodies.map(([{ byteLength }, digest]): BodyMark => [
-        byteLength,
-        digest,
-        state.nextSerial++,
-      ])
-      const record = { ...of.record, bodies: placed?.map(({ mark }) => mark) ?? marks }
-      return { waiting, record, placed, marks, bodies: bodies.map(([each]) => each) }
-    }
-    waiting.done.resolve(waiting.write.applied?.(undefined))
-  } catch (cause) {
-    waiting.done.reject(cause)
-  }
-  return undefined
-}
-
-function bodiesOf(marks: readonly BodyMark[], { segment, offset }: Place): Body[] {
-  let at = offset
-  return marks.map((mark) => {
-    const body = new Body(segment, at, mark)
-    at += mark[0]
-    return body
-  })
-}

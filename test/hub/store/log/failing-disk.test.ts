@@ -246,6 +246,26 @@ void t.test('an event does not wait for a slow sync', async (t) => {
   t.strictSame(listed(store, collection()), ['a at 8'])
 })
 
+void t.test('a removal that repeats another waits for the same sync', async (t) => {
+  await using store = await open(rootFolder(t))
+  await store.put(keyOf('a'), pod, object('a', 1))
+  const sync = Reflect.get(Segment.prototype, 'sync') as Segment['sync']
+  t.teardown(() => (Segment.prototype.sync = sync))
+  const slow = Promise.withResolvers<void>()
+  Segment.prototype.sync = async function (this: Segment) {
+    await slow.promise
+    return sync.call(this)
+  }
+  const answered: string[] = []
+  const first = store.forget(keyOf('a')).then(() => answered.push('the first'))
+  const again = store.forget(keyOf('a')).then(() => answered.push('the second'))
+  // Later writes are answered meanwhile.
+  for (const name of ['b', 'c']) await store.put(keyOf(name), pod, object(name, 2))
+  t.strictSame(answered, [])
+  slow.resolve()
+  await Promise.all([first, again])
+})
+
 void t.test(
   'on a read-only disk what is there is served, and written later',
   { skip },
