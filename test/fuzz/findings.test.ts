@@ -15,6 +15,7 @@ for (const name of readdirSync(join(import.meta.dirname, 'corpus'))) {
     const outcomes = Array.from({ length: draws }, (_, seed) =>
       listRound(encoding, 'object', body, new Random(seed)),
     )
-    t.strictSame([...new Set(outcomes)], [encoding === 'json' ? 'taken' : 'refused'])
+    const isTaken = encoding === 'json' && !name.includes('bad-object')
+    t.strictSame([...new Set(outcomes)], [isTaken ? 'taken' : 'refused'])
   })
 }

@@ -1,4 +1,5 @@
 import type { GVK } from '../kube/gvk.ts'
+import type { ApiObject } from '../kube/object.ts'
 import type { ListBatch, ListEnd } from './list.ts'
 import type { WatchEvent } from './watch.ts'
 
@@ -17,6 +18,16 @@ export interface DecodedChunk {
   readonly batch?: ListBatch
 }
 
+export function decodedChunk(
+  head: ListHead | undefined,
+  objects: readonly ApiObject[],
+  bytes: readonly Uint8Array[],
+): DecodedChunk {
+  if (objects.length === 0) return head ? { head } : {}
+  const batch = { objects, bytes }
+  return head ? { head, batch } : { batch }
+}
+
 /**
  * The end of a list, and its kind: JSON may name the kind after the items, when the head has long
  * been returned.
@@ -31,7 +42,7 @@ export interface DecodedListEnd extends ListEnd {
  * decoder is unusable after that.
  *
  * If JSON names the kind after the items, the decoder takes it from the first item (a `Pump` makes
- * a `PumpList`). If that names none either, everything waits for the kind, up to 16 MiB.
+ * a `PumpList`); a list whose first item names none either is malformed.
  */
 export interface ListDecoder {
   push(chunk: Uint8Array): DecodedChunk

@@ -3,10 +3,15 @@ import type { GVK } from '../../kube/gvk.ts'
 import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
-import type { DecodedChunk, DecodedListEnd, ListDecoder, ListHead } from '../decoder.ts'
+import {
+  decodedChunk,
+  type DecodedChunk,
+  type DecodedListEnd,
+  type ListDecoder,
+  type ListHead,
+} from '../decoder.ts'
 import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
 import { listKind } from '../list.ts'
-import { DeferredHead } from '../deferred-head.ts'
 import { apiObject, gvkIn } from './single.ts'
 import { ListMembers } from './list-members.ts'
 import { isSpace } from './members.ts'
@@ -23,7 +28,6 @@ export class JsonListDecoder implements ListDecoder {
   readonly #envelope: ListMembers
   readonly #scanner = new Scanner()
   readonly #carry = new CarriedBytes()
-  readonly #waiting = new DeferredHead(comma)
   readonly #head: Uint8Array[] = []
   readonly #tail: Uint8Array[] = []
   /**
@@ -36,6 +40,9 @@ export class JsonListDecoder implements ListDecoder {
   #inside = false
   /** Everything before the first object was received. */
   #headWhole = false
+  #headReturned = false
+  /** The kind of the list when its first object was complete. */
+  #gvk: GVK | undefined
 
   constructor(projection: Projection) {
     this.#projection = projection
@@ -50,7 +57,7 @@ export class JsonListDecoder implements ListDecoder {
     while (at < bytes.length) {
       at = this.#inside ? this.#objects(bytes, at, objects, pieces) : this.#outside(bytes, at)
     }
-    return this.#waiting.cut(objects, pieces, this.#headIfKnown(objects[0]))
+    return decodedChunk(this.#headIfNew(), objects, pieces)
   }
 
   end(): DecodedListEnd {
@@ -61,15 +68,21 @@ export class JsonListDecoder implements ListDecoder {
     return { gvk, meta, extra, tail: [...this.#gap, ...this.#tail] }
   }
 
-  #headIfKnown(first: ApiObject | undefined): ListHead | undefined {
-    if (this.#waiting.sent || !this.#headWhole) return undefined
-    const gvk = this.#envelope.gvk ?? this.#guess(this.#waiting.first ?? first)
-    return gvk && { gvk, bytes: this.#head }
+  #headIfNew(): ListHead | undefined {
+    if (this.#headReturned || !this.#headWhole) return undefined
+    const gvk = this.#gvk ?? this.#envelope.gvk
+    if (!gvk) return undefined
+    this.#headReturned = true
+    return { gvk, bytes: this.#head }
   }
 
-  #guess(first: ApiObject | undefined): GVK | undefined {
-    const gvk = first && this.#projection === 'object' ? kindOf(asBuffer(first.bytes)) : undefined
-    return gvk && listKind(gvk)
+  /** Custom resources name the kind of a list after its objects, and that of each object. */
+  #kindBy(first: Buffer): GVK {
+    const own = this.#envelope.gvk
+    if (own) return own
+    const gvk = this.#projection === 'object' ? gvkIn(first) : undefined
+    if (!gvk) throw new MalformedBody('a list that says its kind too late')
+    return listKind(gvk)
   }
 
   /** The members around the objects, through the bracket that opens the array. */
@@ -99,6 +112,7 @@ export class JsonListDecoder implements ListDecoder {
         const object = carried
           ? this.#carry.take(bytes.subarray(start, after))
           : bytes.subarray(start, after)
+        this.#gvk ??= this.#kindBy(object)
         objects.push(apiObject(this.#projection, object))
         if (carried || runStart < 0) {
           pieces.push(...this.#gap)
@@ -156,19 +170,6 @@ export class JsonListDecoder implements ListDecoder {
     this.#headWhole = true
     this.#inside = false
     this.#envelope.close()
-  }
-}
-
-/**
- * Called only if the list has not named its kind: whether a malformed object is refused must not
- * depend on how the body was split.
- */
-function kindOf(object: Buffer): GVK | undefined {
-  try {
-    return gvkIn(object)
-  } catch (error) {
-    if (error instanceof MalformedBody) return undefined
-    throw error
   }
 }
 

@@ -2,9 +2,13 @@ import { asBuffer } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
-import type { DecodedChunk, DecodedListEnd, ListDecoder } from '../decoder.ts'
+import {
+  decodedChunk,
+  type DecodedChunk,
+  type DecodedListEnd,
+  type ListDecoder,
+} from '../decoder.ts'
 import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
-import { DeferredHead } from '../deferred-head.ts'
 import { magic, rawNumber, readTypeMeta, typeMetaNumber } from './envelope.ts'
 import { apiObject, metadataNumber } from './identity.ts'
 import { Fields, lengthType, readHeader, type Header } from './wire.ts'
@@ -22,7 +26,7 @@ const longestHeader = 20
  */
 export class ProtobufListDecoder implements ListDecoder {
   readonly #carry = new CarriedBytes()
-  readonly #waiting = new DeferredHead()
+  #headReturned = false
   readonly #head: Uint8Array[] = []
   /** Fields after the last item: part of the tail, unless another item follows. */
   #after: Uint8Array[] = []
@@ -46,10 +50,11 @@ export class ProtobufListDecoder implements ListDecoder {
     const pieces = merged(this.#pieces)
     this.#objects = []
     this.#pieces = []
-    const known = this.#itemSeen || (this.#rawSeen && this.#rawLeft === 0)
-    const head =
-      known && this.#gvk && !this.#waiting.sent ? { gvk: this.#gvk, bytes: this.#head } : undefined
-    return this.#waiting.cut(objects, pieces, head)
+    const isWhole = this.#itemSeen || (this.#rawSeen && this.#rawLeft === 0)
+    const isDue = isWhole && !this.#headReturned
+    const head = isDue && this.#gvk ? { gvk: this.#gvk, bytes: this.#head } : undefined
+    if (head) this.#headReturned = true
+    return decodedChunk(head, objects, pieces)
   }
 
   end(): DecodedListEnd {
@@ -159,6 +164,7 @@ export class ProtobufListDecoder implements ListDecoder {
     this.#rawLeft -= whole.length
     if (header.number === itemsNumber) {
       if (header.type !== lengthType) throw new MalformedBody('an item that is no message')
+      if (!this.#gvk) throw new MalformedBody('an envelope that says its kind too late')
       this.#objects.push(apiObject(value))
       this.#itemSeen = true
       this.#pieces.push(...this.#after, whole)
