@@ -1,9 +1,11 @@
+import type { ApiServer } from '../cluster/api/api-server.ts'
 import {
-  readCheckConfig,
+  readClientConfig,
   readClusterConfig,
   readExitPlanConfig,
-  readGiveBackConfig,
+  type ClusterClientConfig,
   type ClusterConfig,
+  type ClusterResult,
 } from '../config/cluster-config.ts'
 import {
   checkOptions,
@@ -13,7 +15,8 @@ import {
 } from '../config/cluster-options.ts'
 import { didYouMean } from '../config/suggestion.ts'
 import { processSources } from '../config/process.ts'
-import { messageOf } from '../config/settings.ts'
+import type { OptionTable } from '../config/option.ts'
+import { messageOf, type SettingSources } from '../config/settings.ts'
 import { hardenProcess } from './hardened-process.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 import { closingMs, endProcess, killLater } from './end-process.ts'
@@ -24,36 +27,76 @@ import { withApi } from './with-api.ts'
 const fromEnvironment = `Each flag can also be given as an environment variable (NODEHUB_NAMESPACE for --namespace).
 `
 
+interface Subcommand<Config extends ClusterClientConfig> {
+  /** With words before the flags, as help texts have them. */
+  readonly typed: string
+  readonly description: string
+  readonly flags: OptionTable
+  readonly read: (sources: SettingSources) => ClusterResult<Config>
+  readonly act: (api: ApiServer, config: Config, terminal: Terminal) => Promise<ExitCode>
+}
+
+function subcommand<Config extends ClusterClientConfig>(one: Subcommand<Config>): Command {
+  const { typed, description, flags, read, act } = one
+  const command = `cluster ${typed.split(' ')[0]}`
+  return {
+    usage: `cluster ${typed} [FLAG...]`,
+    description,
+    flags,
+    afterFlags: fromEnvironment,
+    run([, ...argv], terminal) {
+      const result = read(processSources(argv))
+      if ('mistakes' in result) return Promise.resolve(refuse(terminal, command, result.mistakes))
+      for (const note of result.notes) terminal.err(`note: ${note}\n`)
+      return withApi(result.config, { command, terminal }, (api) =>
+        act(api, result.config, terminal),
+      )
+    },
+  }
+}
+
 /** Subcommands of `nodehub cluster`. */
 const subcommands: Readonly<Record<string, Command>> = {
-  check: {
-    usage: 'cluster check [FLAG...]',
+  check: subcommand({
+    typed: 'check',
     description: `Says which parts of the pod network would stand on host-network nodes, with the command that keeps
 each off, which nodes are not as their pool wants them, and which excluded pods slipped in. It
 changes nothing. Exit code 1 where something is left to be done.
 `,
     flags: checkOptions,
-    afterFlags: fromEnvironment,
-    run: runCheck,
-  },
-  'exit-plan': {
-    usage: 'cluster exit-plan [-o table|yaml|json] [FLAG...]',
+    read: (sources) => readClientConfig(sources, checkOptions),
+    act: async (api, _config, terminal) => {
+      const { checkCluster } = await import('./cluster-check.ts')
+      return checkCluster(api, terminal)
+    },
+  }),
+  'exit-plan': subcommand({
+    typed: 'exit-plan [-o table|yaml|json]',
     description: `Finds the pods that a filter has put on the host's network, and prints for each owner the patch with
 which they live on without the filter. It changes nothing. Exit code 1 where pods are left that need the filter.
 `,
     flags: exitPlanOptions,
-    afterFlags: fromEnvironment,
-    run: runExitPlan,
-  },
-  'give-back': {
-    usage: 'cluster give-back [FLAG...]',
+    read: readExitPlanConfig,
+    act: async (api, config, terminal) => {
+      const { exitPlan } = await import('./exit-plan.ts')
+      return exitPlan(api, config, terminal)
+    },
+  }),
+  'give-back': subcommand({
+    typed: 'give-back',
     description: `Rolls nodehub cluster --take-over back, when no replica runs any more: yurt-manager has again what
 was taken from it.
 `,
     flags: giveBackOptions,
-    afterFlags: fromEnvironment,
-    run: runGiveBack,
-  },
+    read: (sources) => readClientConfig(sources, giveBackOptions),
+    act: async (api, { namespace }, terminal) => {
+      const { giveBack } = await import('../cluster/take-over.ts')
+      const lines = await giveBack(api, namespace)
+      for (const line of lines) terminal.out(`rolled back: ${line}\n`)
+      if (lines.length === 0) terminal.out('nothing had been taken over\n')
+      return 0
+    },
+  }),
 }
 
 /** `nodehub cluster`, or its subcommand that `argv` names. */
@@ -140,36 +183,4 @@ async function clusterUntilStopped(
     terminal.err(`nodehub cluster: it could not be started: ${messageOf(error)}\n`)
     return 1
   }
-}
-
-async function runCheck([, ...argv]: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  const result = readCheckConfig(processSources(argv))
-  if ('mistakes' in result) return refuse(terminal, 'cluster check', result.mistakes)
-  for (const note of result.notes) terminal.err(`note: ${note}\n`)
-  return withApi(result.config, { command: 'cluster check', terminal }, async (api) => {
-    const { checkCluster } = await import('./cluster-check.ts')
-    return checkCluster(api, terminal)
-  })
-}
-
-async function runExitPlan([, ...argv]: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  const result = readExitPlanConfig(processSources(argv))
-  if ('mistakes' in result) return refuse(terminal, 'cluster exit-plan', result.mistakes)
-  for (const note of result.notes) terminal.err(`note: ${note}\n`)
-  return withApi(result.config, { command: 'cluster exit-plan', terminal }, async (api) => {
-    const { exitPlan } = await import('./exit-plan.ts')
-    return exitPlan(api, result.config, terminal)
-  })
-}
-
-async function runGiveBack([, ...argv]: readonly string[], terminal: Terminal): Promise<ExitCode> {
-  const result = readGiveBackConfig(processSources(argv))
-  if ('mistakes' in result) return refuse(terminal, 'cluster give-back', result.mistakes)
-  return withApi(result.config, { command: 'cluster give-back', terminal }, async (api) => {
-    const { giveBack } = await import('../cluster/take-over.ts')
-    const lines = await giveBack(api, result.config.namespace)
-    for (const line of lines) terminal.out(`rolled back: ${line}\n`)
-    if (lines.length === 0) terminal.out('nothing had been taken over\n')
-    return 0
-  })
 }

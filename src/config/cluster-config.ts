@@ -2,7 +2,7 @@ import { BlockList, isIPv6 } from 'node:net'
 import { canonical } from '../base/listening-sockets.ts'
 import { readCredentials } from './credentials.ts'
 import {
-  checkOptions,
+  type checkOptions,
   clusterOptions,
   exitPlanOptions,
   giveBackOptions,
@@ -164,9 +164,11 @@ function networksOf(cidrs: readonly string[]): BlockList {
   return networks
 }
 
-/** The same for `nodehub cluster check`. */
-export const readCheckConfig = (sources: SettingSources): ClusterResult<ClusterClientConfig> =>
-  read(sources, checkOptions, (_values, client) => client)
+/** The same for a subcommand that has no settings of its own in force. */
+export const readClientConfig = (
+  sources: SettingSources,
+  table: typeof checkOptions | typeof giveBackOptions,
+): ClusterResult<ClusterClientConfig> => read(sources, table, (_values, client) => client)
 
 /** The same for `nodehub cluster exit-plan`. */
 export const readExitPlanConfig = (sources: SettingSources): ClusterResult<ExitPlanConfig> =>
@@ -176,10 +178,6 @@ export const readExitPlanConfig = (sources: SettingSources): ClusterResult<ExitP
     keepOff: values['keep-off'],
     output: values.output,
   }))
-
-/** The same for `nodehub cluster give-back`. */
-export const readGiveBackConfig = (sources: SettingSources): ClusterResult<ClusterClientConfig> =>
-  read(sources, giveBackOptions, (_values, client) => client)
 
 function read<Table extends OptionTable & typeof giveBackOptions, Config>(
   sources: SettingSources,

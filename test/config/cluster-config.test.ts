@@ -1,9 +1,6 @@
 import t from 'tap'
-import {
-  readCheckConfig,
-  readClusterConfig,
-  readGiveBackConfig,
-} from '../../src/config/cluster-config.ts'
+import { readClientConfig, readClusterConfig } from '../../src/config/cluster-config.ts'
+import { checkOptions, giveBackOptions } from '../../src/config/cluster-options.ts'
 
 const files: Readonly<Record<string, string>> = {
   '/k': 'apiVersion: v1\nkind: Config\n',
@@ -44,7 +41,7 @@ void t.test('a kubeconfig is all that must be given', async (t) => {
 
 void t.test('in a pod its service account is used', async (t) => {
   const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' }
-  const read = readGiveBackConfig(from([], env))
+  const read = readClientConfig(from([], env), giveBackOptions)
   t.match('config' in read && read.config.access, {
     kind: 'pod',
     server: new URL('https://[fd00::1]:443'),
@@ -71,10 +68,10 @@ void t.test('all mistakes are reported', async (t) => {
   t.match(readClusterConfig(from(['--kubeconfig=/k', '--client-ca=/k'])), {
     mistakes: ['--client-ca: the CA of /k is not a certificate in PEM'],
   })
-  t.match(readCheckConfig(from([])), {
+  t.match(readClientConfig(from([]), checkOptions), {
     mistakes: ['--kubeconfig is required where this is no pod with a service account'],
   })
-  t.match(readCheckConfig(from(['--kubeconfig=/k', '--apply', '--only=a/b'])), {
+  t.match(readClientConfig(from(['--kubeconfig=/k', '--apply', '--only=a/b']), checkOptions), {
     notes: [/^--apply has no effect any more/, /^--only has no effect any more/],
   })
 })

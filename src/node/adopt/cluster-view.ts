@@ -1,8 +1,7 @@
 import { isConditionTrue } from '../../api/kube/conditions.ts'
 import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { Credentials } from '../../config/credentials.ts'
-import { messageOf } from '../../config/settings.ts'
-import { apiCall, type ApiResponse } from '../../http/client/api-call.ts'
+import { anyApiCall, type ApiResponse } from '../../http/client/api-call.ts'
 import type { ApiClient } from '../join/pool-membership.ts'
 
 const patienceMs = 5000
@@ -22,16 +21,8 @@ export class ClusterView implements ApiClient {
   }
 
   /** The answer of the first API server that gives one. Rejects where none does. */
-  async ask(method: string, path: string): Promise<ApiResponse> {
-    const failures: string[] = []
-    for (const server of this.#servers) {
-      try {
-        return await apiCall(server, this.#credentials, { patienceMs })({ method, path })
-      } catch (cause) {
-        failures.push(messageOf(cause))
-      }
-    }
-    throw new Error(failures.join('; '))
+  ask(method: string, path: string): Promise<ApiResponse> {
+    return anyApiCall(this.#servers, this.#credentials, { patienceMs })({ method, path })
   }
 
   /** Whether the Node is Ready. Rejects where that is not known, with the reason. */
