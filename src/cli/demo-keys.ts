@@ -7,9 +7,7 @@ import { listAt, objectAt } from '../api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel, topologyKeysAnnotation } from '../api/kube/node-pool.ts'
 import { nodes, pods, services } from '../api/kube/resources.ts'
 import type { HostNetworkReport } from '../hub/filter/host-network/report.ts'
-import type { HubStatus } from '../hub/wiring/status/document.ts'
 import type { Replica, Sandbox } from '../sandbox/sandbox.ts'
-import { aligned } from './aligned.ts'
 import type { Terminal } from './command.ts'
 import { nodeName } from './demo-cluster.ts'
 import type { DemoNode } from './demo-node.ts'
@@ -21,8 +19,7 @@ export const keys = `  Type, and press return:
     b  reboot the node without the cloud
     f  let a filter act, and stop it
     n  put the node into a host-network pool, with two pods for one port
-    c  change a pod in the cloud    s  show who was answered from where
-    q  quit
+    c  change a pod in the cloud    q  quit
 `
 
 export interface Demonstration {
@@ -65,7 +62,6 @@ class Commands implements AsyncDisposable {
     f: () => this.#filter(),
     n: () => this.#hostNetwork(),
     c: () => this.#change(),
-    s: () => this.#answers(),
   }
 
   constructor(terminal: Terminal, demonstration: Demonstration) {
@@ -212,11 +208,6 @@ class Commands implements AsyncDisposable {
     return (await this.#with.node.report('host-network')) as HostNetworkReport
   }
 
-  async #answers(): Promise<void> {
-    const status = (await this.#with.node.report('status')) as HubStatus
-    this.#out(`\n${answersTable(status)}\n\n`)
-  }
-
   #change(): void {
     const { sandbox } = this.#with
     const pod = sandbox.get(pods, 'collector-0', 'plant')
@@ -254,16 +245,3 @@ const presses = ['press-a', 'press-b']
 const pressPort = 18_080
 const mostTries = 50
 const betweenTriesMs = 100
-
-/** A table of component, request, and the answers of the cloud, the cache and the hub itself. */
-function answersTable({ served }: HubStatus): string {
-  const shown = (count: number): string => (count === 0 ? '' : String(count))
-  const rows = served.items.map(({ component, verb, what, cloud, cache, hub }) => [
-    component || 'unknown',
-    `${verb} ${what}`,
-    ...[cloud, cache, hub].map(shown),
-  ])
-  return aligned(['component', 'request', 'cloud', 'cache', 'hub'], rows)
-    .replace(/^/gm, '  ')
-    .trimEnd()
-}

@@ -161,11 +161,6 @@ export const joinFlags = {
     defaultShown: "the hub's own, which is made in pki/ of --root-dir",
     help: 'The CA of the hub.',
   }),
-  'label-node': option({
-    type: boolean,
-    default: true,
-    help: 'Label an existing Node with its pool; a kubelet labels only a Node that it creates.',
-  }),
   overwrite: option({
     type: boolean,
     default: false,
@@ -355,7 +350,7 @@ async function joined(
   await applyJoin(files, settings, plan)
   for (const { path } of plan.changes) terminal.out(`wrote ${path}\n`)
   if (plan.changes.length === 0) terminal.out('nothing to change\n')
-  await labelled(values, terminal, { api, node, nodePool, membership })
+  await labelled(terminal, { api, node, nodePool, membership })
   return restarted(values, terminal, files)
 }
 
@@ -591,7 +586,6 @@ interface Membership {
 }
 
 async function labelled(
-  values: Values,
   terminal: Terminal,
   { api, node, nodePool, membership }: Membership,
 ): Promise<void> {
@@ -605,12 +599,6 @@ async function labelled(
   }
   // A kubelet labels only a Node that it creates.
   if (!membership.registered || membership.nodePool === nodePool) return
-  if (!values['label-node']) {
-    terminal.err(
-      `note: the Node object is there already, and its kubelet will not label it: ${byHand}\n`,
-    )
-    return
-  }
   const failed = await labelNode(api, node, nodePool)
   if (failed) terminal.err(`note: the Node could not be labelled (${failed.failure}): ${byHand}\n`)
   else terminal.out(`labelled node ${node} with apps.openyurt.io/nodepool=${nodePool}\n`)
