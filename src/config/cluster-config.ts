@@ -5,7 +5,7 @@ import {
   type checkOptions,
   clusterOptions,
   exitPlanOptions,
-  giveBackOptions,
+  type giveBackOptions,
 } from './cluster-options.ts'
 import {
   attempt,
