@@ -2,6 +2,7 @@ import { OpenList } from '../base/open-list.ts'
 import type { Logger } from 'pino'
 import { makeSyncedFolder } from '../base/folder.ts'
 import type { RecentLines } from '../base/recent-items.ts'
+import { includes, isAlikeForAll, type GVR } from '../api/kube/gvk.ts'
 import type { HubConfig, LiveConfig } from '../config/hub-config.ts'
 import type { SettingsReport } from '../config/settings-in-force.ts'
 import { checkResults, isReady } from '../http/server/ops.ts'
@@ -112,7 +113,9 @@ export async function startHub(
   cloud.onlineChanged.listen(onOnline)
   const { keys } = identity
   const setFormerAside = await checkFormer(config.cachePath, { ...cloud, log })
-  const store = parts.use(await storeOf(config, live, { keys, health, metrics, log }))
+  const isShared = (gvr: GVR): boolean =>
+    isAlikeForAll(gvr) || includes(live().poolScopeResources, gvr)
+  const store = parts.use(await storeOf(config, isShared, { keys, health, metrics, log }))
   setFormerAside()
   const filtering = openFilters(config, modules, { store, metrics, log })
   const { filters } = filtering

@@ -4,7 +4,11 @@ import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { ownComponent } from '../../api/request/component.ts'
-import { namedBySelector, type ResourceVerb } from '../../api/request/request-info.ts'
+import {
+  namedBySelector,
+  type RequestInfo,
+  type ResourceVerb,
+} from '../../api/request/request-info.ts'
 import {
   decide,
   FilterList,
@@ -18,6 +22,14 @@ import {
 import { chainState, missingInputs } from './chain-state.ts'
 import type { Filter, FilterDefinition, FilterRule } from './filter.ts'
 import type { InputName, Inputs } from './inputs.ts'
+
+/** A request, and the component that sends it. */
+interface FilteredRequest {
+  readonly component: string
+  readonly info: RequestInfo
+}
+
+const nothing: ReadonlySet<InputName> = new Set()
 
 /** What the filters do with an object. */
 interface DecidedObject {
@@ -89,12 +101,23 @@ export class Filters implements FilterChains {
     return chain
   }
 
+  /** Whether filters may change the answer to a request, now or while it lasts. */
+  actOn({ component, info }: FilteredRequest): boolean {
+    return info.isResource && this.chainFor(component, info.gvr, info.verb, info) !== undefined
+  }
+
+  /** The inputs that the filters of a request need. */
+  needsOf({ component, info }: FilteredRequest): ReadonlySet<InputName> {
+    const chain = info.isResource && this.chainFor(component, info.gvr, info.verb, info)
+    return chain ? chain.needs : nothing
+  }
+
   /**
-   * Whether a filter may withhold objects, now or under other inputs: then the type of an event
-   * depends on the previous state of its object.
+   * Whether a filter may withhold objects of the answer, now or under other inputs: then the type
+   * of an event depends on the previous state of its object.
    */
-  mayWithhold(component: string, gvr: GVR, verb: ResourceVerb, scope?: RequestScope): boolean {
-    return this.#matching(component, gvr, verb, scope).some(canWithhold)
+  mayWithholdOf({ component, info }: FilteredRequest): boolean {
+    return info.isResource && this.#matching(component, info.gvr, info.verb, info).some(canWithhold)
   }
 
   /**

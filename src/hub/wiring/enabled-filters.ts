@@ -2,10 +2,9 @@ import type { Logger } from 'pino'
 import { now } from '../../base/clock.ts'
 import { allFilters } from '../../../filters/index.ts'
 import type { HubConfig, LiveConfig } from '../../config/hub-config.ts'
-import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters } from '../filter/filters.ts'
-import { unknownInputs, type InputName } from '../filter/inputs.ts'
+import { unknownInputs } from '../filter/inputs.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FilterChangeHooks } from '../pipeline/filtered-watch.ts'
@@ -113,22 +112,6 @@ export class EnabledFilters extends Filters {
     )
   }
 
-  /** Whether filters may change the answer to an exchange, now or while it lasts. */
-  actOn({ component, info }: Exchange): boolean {
-    return info.isResource && this.chainFor(component, info.gvr, info.verb, info) !== undefined
-  }
-
-  /** Whether filters may withhold objects of the answer, now or while it lasts. */
-  mayWithholdOf({ component, info }: Exchange): boolean {
-    return info.isResource && this.mayWithhold(component, info.gvr, info.verb, info)
-  }
-
-  /** The inputs that the filters of an exchange need. */
-  needsOf({ component, info }: Exchange): ReadonlySet<InputName> {
-    if (!info.isResource) return nothing
-    return this.chainFor(component, info.gvr, info.verb, info)?.needs ?? nothing
-  }
-
   /** The names of the filters of modules. */
   get ownNames(): readonly string[] {
     return this.#own.map(({ name }) => name)
@@ -159,8 +142,6 @@ export class EnabledFilters extends Filters {
     this.setDefinitions(definitions)
   }
 }
-
-const nothing: ReadonlySet<InputName> = new Set()
 
 const noDecisions: DecisionCounts = { edited: 0, withheld: 0, failed: 0 }
 

@@ -45,7 +45,9 @@ const connectMs = 10_000
  */
 export class ReachableAddress implements Disposable {
   readonly #parts: HubAddressParts
-  readonly #firstProbe = Promise.withResolvers<void>()
+  readonly #first = Promise.withResolvers<void>()
+  /** Resolves after the first probe; `undefined`: it is over. */
+  firstProbe: Promise<void> | undefined = this.#first.promise
   /** `undefined` until the TLS proxy listens. */
   #securePort: number | undefined
   /** The result of making the dummy interface; `why` is the reason that prevents its use. */
@@ -61,11 +63,6 @@ export class ReachableAddress implements Disposable {
     const why = this.#refusal()
     // A refusal that needs no probe is published at once.
     if (why !== undefined) this.#settle(why)
-  }
-
-  /** Resolves after the first probe; `undefined`: it is over. */
-  get firstProbe(): Promise<void> | undefined {
-    return this.#found ? undefined : this.#firstProbe.promise
   }
 
   /** To be called when the TLS proxy listens, with its port. */
@@ -174,7 +171,8 @@ export class ReachableAddress implements Disposable {
     this.#found = { address, why, whyNotForService }
     this.#parts.metrics.hubAddressReachable.set(address ? 1 : 0)
     this.#parts.publish(address)
-    this.#firstProbe.resolve()
+    this.firstProbe = undefined
+    this.#first.resolve()
   }
 
   #logChange(address: HubAddress | null, why: string | undefined): void {
@@ -190,7 +188,7 @@ export class ReachableAddress implements Disposable {
   [Symbol.dispose](): void {
     this.#closed = true
     this.#timer?.[Symbol.dispose]()
-    this.#firstProbe.resolve()
+    this.#first.resolve()
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { makeFolder } from '../../base/folder.ts'
-import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
-import { isAlikeForAll, includes } from '../../api/kube/gvk.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
+import type { GVR } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { LogStore } from '../store/log/log-store.ts'
 import { openStore } from '../store/log/open.ts'
@@ -20,16 +20,15 @@ interface StoreDependencies {
   readonly log: Logger
 }
 
-/** Opens the store; its failures and evictions go to log, metrics and readiness. */
+/**
+ * Opens the store; its failures and evictions go to log, metrics and readiness. `isShared`: whether
+ * one copy of a resource is kept for all callers.
+ */
 export const storeOf = async (
   { cachePath, cacheMaxBytes }: StartConfig,
-  live: () => LiveConfig,
+  isShared: (gvr: GVR) => boolean,
   { keys, metrics, health, log }: StoreDependencies,
 ): Promise<LogStore> => {
-  const wrote = (): void => {
-    if (health.storeFailure !== undefined) log.info('the store takes writes again')
-    health.storeWrote()
-  }
   // The store makes it, too, and knows no flags.
   inOwnFolder('--disk-cache-path', cachePath, () => makeFolder(cachePath, 0o700))
   return openStore({
@@ -55,9 +54,11 @@ export const storeOf = async (
         'the cache is near its maximum size: the least needed records were evicted',
       )
     },
-    isShared: (gvr) => isAlikeForAll(gvr) || includes(live().poolScopeResources, gvr),
-    onRecovered: wrote,
-    onCommitted: wrote,
+    isShared,
+    onRecovered: () => {
+      log.info('the store takes writes again')
+      health.storeWrote()
+    },
   })
 }
 

@@ -1,3 +1,4 @@
+import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
@@ -136,6 +137,11 @@ void t.test('a rule about one object applies only where the answer may have it',
   t.notOk(stands('default', '', 'other'))
 })
 
+const watch = {
+  component: 'kube-proxy',
+  info: parseRequestInfo('GET', '/api/v1/services?watch=true'),
+}
+
 void t.test('a filter that declares to withhold nothing cannot', async (t) => {
   const failures: string[] = []
   const filters = new Filters(
@@ -143,14 +149,14 @@ void t.test('a filter that declares to withhold nothing cannot', async (t) => {
     inputsOf(),
     { ...telling, onFailure: (filter) => failures.push(filter) },
   )
-  t.equal(filters.mayWithhold('kube-proxy', services, 'watch'), false)
+  t.equal(filters.mayWithholdOf(watch), false)
   t.equal(filters.chainFor('kube-proxy', services, 'watch')?.apply(service, 'json', object), object)
   t.strictSame(failures, ['a'])
 })
 
 void t.test('objects may be withheld by any other filter, and by one that fails so', async (t) => {
   const may = (rest: Partial<FilterDefinition>): boolean =>
-    new Filters([define(rest)], inputsOf(), telling).mayWithhold('kube-proxy', services, 'watch')
+    new Filters([define(rest)], inputsOf(), telling).mayWithholdOf(watch)
   t.equal(may({}), true)
   t.equal(may({ create: () => undefined }), true, 'other inputs may make it act')
   t.equal(may({ withholds: false, onError: 'withhold' }), true)

@@ -36,11 +36,7 @@ void t.test('only requests that show the address of the hub wait for it', async 
       hooks: { onDifference: () => undefined, onExpired: () => undefined },
     },
     learn: ensureInputsOf({
-      filters: {
-        needsOf: ({ component, info }) =>
-          (info.isResource && filters.chainFor(component, info.gvr, info.verb, info)?.needs) ||
-          new Set(),
-      },
+      filters,
       inputs: {
         ensure: (names) => {
           asked.push([...names])

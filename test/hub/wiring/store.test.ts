@@ -23,8 +23,7 @@ void t.test('a disk that syncs nothing is reported until it takes a write', asyn
     log: pino({ enabled: false }),
   } as unknown as Parameters<typeof storeOf>[2]
   const config = { cachePath: join(directory, 'cache'), cacheMaxBytes: 64 << 20 }
-  const live = (() => ({ poolScopeResources: [] })) as unknown as Parameters<typeof storeOf>[1]
-  await using store = await storeOf(config as Parameters<typeof storeOf>[0], live, parts)
+  await using store = await storeOf(config as Parameters<typeof storeOf>[0], () => false, parts)
   await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
   const sync = Reflect.get(Segment.prototype, 'sync') as Segment['sync']
   t.teardown(() => (Segment.prototype.sync = sync))

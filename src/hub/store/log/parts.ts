@@ -29,8 +29,6 @@ export interface StoreOptions {
   readonly onRecovered?: () => void
   /** Called after an eviction. */
   readonly onEvicted?: OnEvicted
-  /** Called after writes of callers, with their bytes of objects and documents. */
-  readonly onCommitted?: (bytes: number) => void
 }
 
 /** How long a write may stay unsynced. */
@@ -68,7 +66,6 @@ export function partsOf(options: StoreOptions, opening: Opening) {
     state,
     log,
     report,
-    onCommitted: options.onCommitted ?? nothing,
     onRecovered: options.onRecovered ?? nothing,
     keeper: () => upkeep,
   })

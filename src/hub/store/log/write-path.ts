@@ -56,8 +56,7 @@ export interface WritePathParts {
   readonly state: State
   readonly log: LogWriter
   readonly report: ReportFault
-  /** Called with the bytes of objects and documents. */
-  readonly onCommitted: (bytes: number) => void
+  /** Called when the disk has failed, or a write found no room, and one is taken again. */
   readonly onRecovered: () => void
   readonly keeper: () => Keeper
 }
@@ -87,6 +86,8 @@ export class WritePath {
   readonly missed = new Set<string>()
   readonly #parts: WritePathParts
   readonly #waiting: Waiting[] = []
+  /** There was no room for the last write: the next one shows whether there is. */
+  #isFull = false
   #running: Promise<void> | undefined
   /** The write under way, and those that come after it. */
   #log: Promise<unknown> = Promise.resolve()
@@ -169,7 +170,7 @@ export class WritePath {
     this.missed.clear()
     this.#synced = Promise.resolve()
     if (!this.isFailing) return
-    this.isFailing = false
+    this.isFailing = this.#isFull = false
     this.#retry?.[Symbol.dispose]()
     this.#retry = undefined
     this.#parts.onRecovered()
@@ -240,7 +241,8 @@ export class WritePath {
     try {
       if (this.isFailing) throw new StoreFailure(refused)
       const written = await this.append(records)
-      this.#parts.onCommitted(bytesOf(ready))
+      if (this.#isFull) this.#parts.onRecovered()
+      this.#isFull = false
       if (ready.some(({ write }) => write.durable)) this.#synced = this.#parts.log.sync()
       for (const [at, waiting] of ready.entries()) this.#answer(waiting, written[at])
     } catch (cause) {
@@ -271,9 +273,10 @@ export class WritePath {
 
   #reported(cause: unknown): StoreFailure {
     const failure = failureOf(refused, cause)
-    // Of a store that is full the next write shows whether there is room.
-    if (cause instanceof StoreFailure) this.#parts.report('write', failure)
-    else this.failed(failure)
+    if (cause instanceof StoreFailure) {
+      this.#isFull ||= !this.isFailing
+      this.#parts.report('write', failure)
+    } else this.failed(failure)
     return failure
   }
 }
