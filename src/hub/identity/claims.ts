@@ -10,11 +10,9 @@ import { parseWebToken, type WebToken } from './web-token.ts'
 
 /**
  * How many tokens are cached with their content and the verdict on their signature, and how many
- * characters per token on average. Tokens whose claim holds have a cache of their own: no number of
- * forged tokens evicts a genuine one, which would then have to be parsed and verified again.
+ * characters per token on average. One that others have evicted is parsed and verified again.
  */
-const mostProven = 1_024
-const mostUnproven = 128
+const mostTokens = 1_024
 const charactersOfOne = 2_048
 
 interface KnownToken {
@@ -45,8 +43,11 @@ export class Claims {
   readonly #hashKey: Uint8Array
   readonly #verdicts: TokenVerdicts
   readonly #keys: ClusterKeys
-  readonly #proven = knownTokens(mostProven)
-  readonly #unproven = knownTokens(mostUnproven)
+  readonly #known = new LRUCache<string, KnownToken>({
+    max: mostTokens,
+    maxSize: mostTokens * charactersOfOne,
+    sizeCalculation: ({ token }) => 1 + (token?.text.length ?? 0),
+  })
 
   /**
    * `hashKey` keys the hash that identifies a token, so that the files on disk reveal nothing of
@@ -65,20 +66,16 @@ export class Claims {
   of({ token }: PresentedCredential): ClaimedIdentity | Promise<ClaimedIdentity> {
     if (token === undefined) return unprovable
     const hash = createHmac('sha256', this.#hashKey).update(token).digest('base64url')
-    const proven = this.#proven.get(hash)
-    const known = proven ?? this.#unproven.get(hash) ?? { token: parseWebToken(token), ...unread }
+    const cached = this.#known.get(hash)
+    const known = cached ?? { token: parseWebToken(token), ...unread }
     // Requests that come meanwhile with the same token wait for the same.
-    if (!proven) this.#unproven.set(hash, known)
+    if (!cached) this.#known.set(hash, known)
     return this.#isVerified(known)
       ? this.#claimed(hash, known)
       : this.#verify(known).then(() => this.#claimed(hash, known))
   }
 
   #claimed(hash: string, known: KnownToken): ClaimedIdentity {
-    if (!this.#proven.has(hash) && this.#holds(hash, known)) {
-      this.#unproven.delete(hash)
-      this.#proven.set(hash, known)
-    }
     const account = known.token?.account
     return {
       identity: this.#identity(hash, known),
@@ -145,13 +142,6 @@ export class Claims {
     await known.verifying
   }
 }
-
-const knownTokens = (max: number): LRUCache<string, KnownToken> =>
-  new LRUCache({
-    max,
-    maxSize: max * charactersOfOne,
-    sizeCalculation: ({ token }) => 1 + (token?.text.length ?? 0),
-  })
 
 const unread = { signature: 'unknown', generation: -1 } as const
 
