@@ -14,7 +14,7 @@ import { liveLookup } from './live-lookup.ts'
 import { poolInformer } from './pools.ts'
 import { serveWebhooks } from './serve.ts'
 import { CaBundles } from './serving/bundles.ts'
-import { endOf } from './serving/rotation.ts'
+import { endOf } from './serving/certificate-secret.ts'
 import { followFiles, servingOf, wrongWith } from './serving/serving.ts'
 import { conflictsIn, describeConflict, takeOver } from './take-over.ts'
 
@@ -186,7 +186,7 @@ export async function startCluster(
     metrics.nodes.set(controller?.nodes.size ?? 0)
     metrics.queued.set(controller?.depth ?? 0)
     metrics.withheld.set(controller?.withheld.size ?? 0)
-    const end = endOf(serving.pair().cert)
+    const end = endOf(serving.pair().certificate)
     if (end !== undefined) metrics.certificateEnd.set(end.getTime() / 1000)
   })
   // Last, so that it goes first: the parts that it leads end, and the lease is free, while

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import { after, every } from '../base/clock.ts'
+import { every, within } from '../base/clock.ts'
+import type { IssuedCertificate } from '../certificates/authority.ts'
 import type { BodyReply, Incoming } from '../http/exchange/exchange.ts'
 import { HeaderList } from '../http/exchange/headers.ts'
 import { isValidNow } from '../hub/identity/certificate.ts'
@@ -21,18 +22,12 @@ import { reviewConversion } from './crd/conversion.ts'
 import { conversionPath } from './crd/definition.ts'
 import { ReviewBodies, type ShedReason } from './review-bodies.ts'
 
-/** A serving certificate with its chain, and its key, PEM. */
-export interface ServingPair {
-  readonly cert: string
-  readonly key: string
-}
-
 export interface WebhookOptions extends AdmissionOptions {
   readonly address: string
   /** 0: any free port. */
   readonly port: number
   /** Read about every second: new connections are served with the latest. */
-  readonly certificate: () => ServingPair
+  readonly certificate: () => IssuedCertificate
   /**
    * PEM, read as often. Where it is given, AdmissionReviews are accepted only from clients with a
    * certificate that it signed, and their connections are closed last. API servers can be
@@ -112,9 +107,8 @@ export async function serveWebhooks(options: WebhookOptions): Promise<Listener> 
 }
 
 function credentialsOf({ certificate, clientCa }: WebhookOptions): ServingCredentials {
-  const { cert, key } = certificate()
   const ca = clientCa?.()
-  return { certificate: cert, key, ...(ca !== undefined && { clientCa: ca }) }
+  return { ...certificate(), ...(ca !== undefined && { clientCa: ca }) }
 }
 
 /** The options and budgets of all requests. */
@@ -130,7 +124,8 @@ interface Answering extends WebhookOptions {
  */
 async function answer(incoming: Incoming, options: Answering): Promise<BodyReply> {
   try {
-    return await within(longestMs, () => routed(incoming, options))
+    const reply = await within(longestMs, routed(incoming, options))
+    return reply ?? json(504, timeout('no answer was found in time'))
   } catch (cause) {
     if (cause instanceof StatusError) return json(cause.status.code, cause.status)
     options.onFailed?.(cause)
@@ -180,14 +175,6 @@ function jsonIn(body: Buffer): Json {
   } catch (cause) {
     throw new StatusError(badRequest('the body is not JSON'), { cause })
   }
-}
-
-async function within<T>(ms: number, act: () => Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>()
-  using _timer = after(ms, () =>
-    late.reject(new StatusError(timeout('no answer was found in time'))),
-  )
-  return await Promise.race([act(), late.promise])
 }
 
 const json = (status: number, body: Status | JsonObject): BodyReply =>

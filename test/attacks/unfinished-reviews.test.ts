@@ -28,7 +28,7 @@ async function serving(t: Test, more: Partial<WebhookOptions> = {}) {
   const listener = await serveWebhooks({
     address: '127.0.0.1',
     port: 0,
-    certificate: () => ({ cert: issued.certificate, key: issued.key }),
+    certificate: () => issued,
     lookup: lookupOf(),
     propagate: false,
     onRefused: (why) => refused.push(why),

@@ -3,13 +3,8 @@ import { connect, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
 import { mock } from 'node:test'
 import t, { type Test } from 'tap'
-import { CertificateAuthority } from '../../src/certificates/authority.ts'
-import {
-  longestMs,
-  serveWebhooks,
-  type ServingPair,
-  type WebhookOptions,
-} from '../../src/cluster/serve.ts'
+import { CertificateAuthority, type IssuedCertificate } from '../../src/certificates/authority.ts'
+import { longestMs, serveWebhooks, type WebhookOptions } from '../../src/cluster/serve.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { lookupOf, poolNamed } from './admission/pool-lookup.ts'
 import { intermediateAuthority } from '../kit/certificates.ts'
@@ -17,14 +12,8 @@ import { until } from '../kit/until.ts'
 
 const authority = await CertificateAuthority.create('webhooks')
 
-async function issued(): Promise<ServingPair> {
-  const { certificate, key } = await authority.issue({
-    commonName: 'webhooks',
-    usage: 'server',
-    ipAddresses: ['127.0.0.1'],
-  })
-  return { cert: certificate, key }
-}
+const issued = (): Promise<IssuedCertificate> =>
+  authority.issue({ commonName: 'webhooks', usage: 'server', ipAddresses: ['127.0.0.1'] })
 
 interface Answer {
   readonly status: number

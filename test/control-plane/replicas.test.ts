@@ -3,7 +3,11 @@ import { connect } from 'node:tls'
 import t, { type Test } from 'tap'
 import { CertificateAuthority } from '../../src/certificates/authority.ts'
 import { clusterOf } from '../../src/cli/cluster-command.ts'
-import { secretData, stateOfSecret, type ServingState } from '../../src/cluster/serving/rotation.ts'
+import {
+  secretData,
+  stateOfSecret,
+  type ServingState,
+} from '../../src/cluster/serving/certificate-secret.ts'
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, objectAt, textAt } from '../../src/api/kube/json-at.ts'
 import type { ApiClient } from '../kit/cluster/api-client.ts'

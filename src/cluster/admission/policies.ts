@@ -1,9 +1,8 @@
 import { hostNetworkLabel, isEdgeWorkerLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { all, annotationOf, any, isOneOf, labelOf, quoted, user } from './cel.ts'
-import { nodeConditions } from './conditions.ts'
+import { nodeConditions, type MatchCondition } from './conditions.ts'
 import type { Actors } from './actors.ts'
-import { validatingForPools, type ResourceRule, type Validation } from './policy.ts'
 
 /** Writes of pools, in whichever version. */
 export const poolWrites: ResourceRule = {
@@ -120,3 +119,73 @@ const kindRules: readonly Validation[] = [
     message: `metadata.labels[${nodePoolLabel}]: the node was in a standard pool and this is a host-network pool: delete the Node and join again`,
   },
 ]
+
+/** The requests that a webhook gets, or for which a policy is evaluated. */
+export interface ResourceRule {
+  readonly group: string
+  readonly version: string
+  readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[]
+  readonly resources: readonly string[]
+}
+
+/** As webhook configurations and policies have it. */
+export const ruleOf = ({ group, version, operations, resources }: ResourceRule) => ({
+  apiGroups: [group],
+  apiVersions: [version],
+  operations,
+  resources,
+})
+
+interface PolicyOptions {
+  /** After `nodehub-`; unlike any other policy's. */
+  readonly name: string
+  readonly matched: ResourceRule
+  readonly conditions: readonly MatchCondition[]
+}
+
+export interface Validation {
+  readonly expression: string
+  readonly message: string
+}
+
+const apiVersion = 'admissionregistration.k8s.io/v1'
+
+/**
+ * A ValidatingAdmissionPolicy that refuses, and its binding: it is evaluated once for each
+ * NodePool, `params`, and not at all where there is none.
+ */
+export const validatingForPools = (
+  { name, matched, conditions }: PolicyOptions,
+  validations: readonly Validation[],
+): readonly object[] => [
+  {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: `nodehub-${name}` },
+    spec: {
+      failurePolicy: failurePolicyOf([matched]),
+      paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' },
+      matchConstraints: { matchPolicy: 'Equivalent', resourceRules: [ruleOf(matched)] },
+      matchConditions: conditions,
+      validations,
+    },
+  },
+  {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: `nodehub-${name}` },
+    spec: {
+      policyName: `nodehub-${name}`,
+      paramRef: { selector: {}, parameterNotFoundAction: 'Allow' },
+      validationActions: ['Deny'],
+    },
+  },
+]
+
+/**
+ * Whether requests are refused where no webhook answers, or a policy cannot be evaluated: writes of
+ * pools are. An API server without the definition of NodePools would otherwise refuse each status
+ * of each kubelet.
+ */
+export const failurePolicyOf = (all: readonly ResourceRule[]): 'Fail' | 'Ignore' =>
+  all.every(({ group }) => group === 'apps.openyurt.io') ? 'Fail' : 'Ignore'

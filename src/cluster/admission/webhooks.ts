@@ -9,8 +9,16 @@ import {
 } from './conditions.ts'
 import type { Actors } from './actors.ts'
 import { webhookPaths } from './paths.ts'
-import { nodeCreates, nodeUpdates, podCreates, poolWrites, workloadWrites } from './policies.ts'
-import { failurePolicyOf, ruleOf, type ResourceRule } from './policy.ts'
+import {
+  nodeCreates,
+  nodeUpdates,
+  podCreates,
+  poolWrites,
+  workloadWrites,
+  failurePolicyOf,
+  ruleOf,
+  type ResourceRule,
+} from './policies.ts'
 
 interface WebhookOptions {
   readonly name: string

@@ -1,8 +1,7 @@
 import { ownVersion } from '../../base/own-version.ts'
 import type { ClusterClientConfig } from '../../config/cluster-config.ts'
 import { openAccess } from './access.ts'
-import { ApiServer, type ApiServerOptions } from './api-server.ts'
-import { RateLimit } from './rate-limit.ts'
+import { ApiServer, RateLimit, type ApiServerOptions } from './api-server.ts'
 
 /** A connected API server; disposing closes the connections. */
 export interface ConnectedApi extends AsyncDisposable {

@@ -2,15 +2,14 @@ import { now } from '../../base/clock.ts'
 import type { ClusterServing } from '../../config/cluster-config.ts'
 import type { CredentialFiles, Credentials } from '../../config/credentials.ts'
 import { followCredentials, loadCredentials } from '../../http/client/credential-follower.ts'
-import type { ServingPair } from '../serve.ts'
+import type { IssuedCertificate } from '../../certificates/authority.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import type { OwnService } from './bundles.ts'
-import { CertificateSecret } from './certificate-secret.ts'
-import { endOf, type ServingState } from './rotation.ts'
+import { CertificateSecret, endOf, type ServingState } from './certificate-secret.ts'
 
 /** The serving certificate of the webhooks, and its CA. */
 export interface Serving extends AsyncDisposable {
-  pair(): ServingPair
+  pair(): IssuedCertificate
   /** PEM; `undefined` where nothing is to be written into configurations. */
   bundle(): string | undefined
 }
@@ -38,10 +37,7 @@ async function fromSecret(name: string, { service, ...options }: ServingOptions)
   const kept = new CertificateSecret({ ...options, namespace, name, names })
   await kept.ready
   return {
-    pair() {
-      const { certificate = '', key = '' } = kept.state?.leaf ?? {}
-      return { cert: certificate, key }
-    },
+    pair: () => kept.state?.leaf ?? { certificate: '', key: '' },
     bundle: () => kept.state?.bundle.join(''),
     [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose](),
   }
@@ -72,7 +68,7 @@ function fromFiles(
   return {
     pair: () => {
       const { chain = '', key: secret } = files.current().certificate ?? {}
-      return { cert: chain, key: secret?.reveal() ?? '' }
+      return { certificate: chain, key: secret?.reveal() ?? '' }
     },
     bundle: () => files.current().ca,
     [Symbol.asyncDispose]: async () => files[Symbol.dispose](),
@@ -80,8 +76,8 @@ function fromFiles(
 }
 
 /** The problem with the certificate that is shown, if there is one. */
-export function wrongWith({ cert }: ServingPair): string | undefined {
-  const end = endOf(cert)
+export function wrongWith({ certificate }: IssuedCertificate): string | undefined {
+  const end = endOf(certificate)
   if (end === undefined) return 'it is no certificate'
   return end.getTime() > now() ? undefined : `it ended ${end.toISOString()}`
 }

@@ -89,7 +89,7 @@ export async function webhooksFor(
       listener = await serveWebhooks({
         address: '127.0.0.1',
         port,
-        certificate: () => ({ cert: certificate, key }),
+        certificate: () => ({ certificate, key }),
         get propagate() {
           return webhooks.propagate
         },

@@ -7,7 +7,7 @@ import {
   rotated,
   stateOfSecret,
   type ServingState,
-} from '../../../src/cluster/serving/rotation.ts'
+} from '../../../src/cluster/serving/certificate-secret.ts'
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { portOf } from '../../kit/wire/listening.ts'
 

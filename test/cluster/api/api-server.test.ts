@@ -1,6 +1,6 @@
 import t from 'tap'
 import { turn } from '../../../src/base/clock.ts'
-import { RateLimit } from '../../../src/cluster/api/rate-limit.ts'
+import { RateLimit } from '../../../src/cluster/api/api-server.ts'
 import { setClock } from '../../kit/set-clock.ts'
 
 /** One in a quarter of an hour: none comes back by itself while a test runs. */
