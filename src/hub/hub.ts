@@ -212,7 +212,8 @@ export async function startHub(
   const proxies = parts.use(await openProxies(config, live, { ...cloud, handler, metrics, log }))
   inputs.hubAddress.listening(proxies.secure.port)
   parts.defer(() => stopping.abort())
-  parts.use(measureLoad(answers.hour, { ...cloud, config, live, seats: admission.seats, proxies }))
+  const { seats } = admission
+  parts.use(measureLoad(answers.hour, { ...cloud, store, config, live, seats, proxies }))
   parts.use(cloud.onlineChanged.listen(() => answers.hour.sample()))
 
   const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]

@@ -11,7 +11,6 @@ import type { Listener } from '../../http/server/listener.ts'
 import type { CheckResult } from '../../http/server/ops.ts'
 import type { PriorityShares } from '../pipeline/priority-levels.ts'
 import type { LogStore } from '../store/log/log-store.ts'
-import { bytesOnDisk } from '../store/log/open.ts'
 import { memoryLimit } from './memory.ts'
 import type { Health } from './health.ts'
 import type { Gauge, LastHour } from './answer-record.ts'
@@ -39,13 +38,13 @@ export function gaugesOnRead(metrics: HubMetrics, measured: GaugeSources): void 
     showExpiry(metrics, 'serving', (serving.current.elsewhere ?? serving.current).certificate)
     reportDiskWork()
     showAges(metrics, measured)
-    metrics.storeBytes.set(bytesOnDisk(config.cachePath))
+    metrics.storeBytes.set(store.bytes)
     metrics.yurthubErrorKeys.set(store.missedCollections)
     metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
   })
 }
 
-interface LoadSources extends Pick<GaugeSources, 'config' | 'cloud'> {
+interface LoadSources extends Pick<GaugeSources, 'config' | 'cloud' | 'store'> {
   readonly live: () => LiveConfig
   readonly seats: PriorityShares
   readonly proxies: Readonly<Record<'plain' | 'secure', Pick<Listener, 'connections'>>>
@@ -54,7 +53,7 @@ interface LoadSources extends Pick<GaugeSources, 'config' | 'cloud'> {
 /** Takes samples of the link and of what may become full, until disposed. */
 export function measureLoad(
   hour: LastHour,
-  { config, live, cloud, seats, proxies }: LoadSources,
+  { config, live, cloud, store, seats, proxies }: LoadSources,
 ): Disposable {
   const connectionsOf = ({ connections }: Pick<Listener, 'connections'>): Gauge => ({
     current: () => connections.open,
@@ -73,7 +72,7 @@ export function measureLoad(
       secureConnections: connectionsOf(proxies.secure),
       memory: { current: () => process.memoryUsage.rss(), limit: () => memoryLimit(config) },
       cache: {
-        current: () => bytesOnDisk(config.cachePath),
+        current: () => store.bytes,
         limit: () => config.cacheMaxBytes,
       },
     },

@@ -16,7 +16,7 @@ import { NodeWrites } from '../answers/node-writes.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
 import { unknownInputs } from '../filter/inputs.ts'
 import type { LogStore } from '../store/log/log-store.ts'
-import { bytesOnDisk, openStopped } from '../store/log/open.ts'
+import { checkStopped, openStopped } from '../store/log/open.ts'
 import { podsAsListed } from './host-network.ts'
 import { sealingKeyIn } from './node-key.ts'
 import { certificateStatuses, type CertificateStatus } from './status/certificates.ts'
@@ -57,8 +57,11 @@ export async function stoppedReport(
   const { rootDir, cachePath } = folders
   // Without the key other records can be read as well.
   const key = sealingKeyIn(rootDir)
-  await using stopped = await openStopped(cachePath, key ?? Buffer.alloc(32), isAlikeForAll)
-  const { store } = stopped
+  await using store = await openStopped({
+    directory: cachePath,
+    sealingKey: key ?? Buffer.alloc(32),
+    isShared: isAlikeForAll,
+  })
   const report = await read({
     ...folders,
     store,
@@ -66,7 +69,7 @@ export async function stoppedReport(
     hasKey: key !== undefined,
     query: new URLSearchParams(query),
   })
-  await stopped.checkStopped()
+  await checkStopped(cachePath)
   return report
 }
 
@@ -104,13 +107,13 @@ async function content(parts: StoppedParts, name: 'get' | 'pod'): Promise<Object
 }
 
 async function status(parts: StoppedParts): Promise<StoppedStatus> {
-  const { rootDir, cachePath, store, nodeName, hasKey } = parts
+  const { rootDir, store, nodeName, hasKey } = parts
   return {
     stopped: true,
     at: new Date(now()).toISOString(),
     node: nodeName,
     version: ownVersion(),
-    cache: { bytes: bytesOnDisk(cachePath) },
+    cache: { bytes: store.bytes },
     collections: collectionStatuses(store.overview(mostItems), () => undefined),
     boot: hasKey ? bootStatus(await boot(parts)) : null,
     certificates: certificatesIn(rootDir),

@@ -112,7 +112,7 @@ void t.test('an unreadable store is reported with why', async (t) => {
   t.equal(none.code, 2)
   t.match(none.err, /there is no store in /)
   const damaged = t.testdir({ cache: { '0000000001.log': 'no log'.repeat(1000) } })
-  t.match((await run('cache', `--root-dir=${damaged}`)).err, /none of its files begins as one/)
+  t.match((await run('cache', `--root-dir=${damaged}`)).err, /no file of .* can be used/)
 
   const hub = await startNode(t)
   const { rootDir } = hub.config

@@ -76,6 +76,11 @@ export class LogStore implements ObjectStore {
     return { ...this.#parts.log.work }
   }
 
+  /** The size of the log on the disk. */
+  get bytes(): number {
+    return this.#parts.folder.bytes
+  }
+
   /** The number of collections that missed a write since the disk last took one. */
   get missedCollections(): number {
     return this.#parts.path.missed.size

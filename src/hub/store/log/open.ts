@@ -1,27 +1,15 @@
-import { realpathSync, statSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { makeFolder } from '../../../base/folder.ts'
 import { restrictMode } from '../../../base/file-mode.ts'
 import { StoreFailure } from '../store.ts'
-import { failureOf, isOfDisk } from './faults.ts'
-import { LogFolder, segmentsIn } from './log-writer.ts'
+import { failureOf, isOfDisk, type ReportFault } from './faults.ts'
+import { segmentsIn } from './log-writer.ts'
 import { DirectoryInUse, lockDirectory, lockFile } from './lock.ts'
 import { LogStore } from './log-store.ts'
 import { partsOf, type StoreOptions } from './parts.ts'
 import { LaterFormat } from './recovery.ts'
 import { join } from 'node:path'
 import { isLocked } from '../../../base/file-lock.ts'
-
-/** The size of the log on the disk. */
-export const bytesOnDisk = (directory: string): number => {
-  try {
-    const log = new LogFolder(directory)
-    return segmentsIn(directory)
-      .map((id) => statSync(log.segment(id).path).size)
-      .reduce((sum, size) => sum + size, 0)
-  } catch {
-    return 0
-  }
-}
 
 /**
  * Opens the store, also after a crash. Where no file can be used, which is reported, it begins
@@ -66,13 +54,15 @@ const failedToOpen = (cause: unknown): StoreFailure =>
       )
     : failureOf('the store cannot be opened', cause)
 
-/** The store of a hub that is not running, for reading. */
-export interface StoppedStore extends AsyncDisposable {
-  readonly store: LogStore
-  /**
-   * Rejects with a `StoreFailure` if a hub has started meanwhile: the reads may be of two states.
-   */
-  checkStopped(): Promise<void>
+/**
+ * Rejects with a `StoreFailure` while a hub uses the store. One that has started since it was
+ * opened may have changed what is read.
+ */
+export async function checkStopped(directory: string): Promise<void> {
+  if (!(await isLocked(join(directory, lockFile)))) return
+  throw new StoreFailure(
+    `a hub is running on ${directory}: inspect it at its --serve-port, without --root-dir and --disk-cache-path`,
+  )
 }
 
 /**
@@ -81,33 +71,24 @@ export interface StoppedStore extends AsyncDisposable {
  * it, and where it cannot be read.
  */
 export async function openStopped(
-  directory: string,
-  sealingKey: Uint8Array,
-  isShared: StoreOptions['isShared'],
-): Promise<StoppedStore> {
-  const checkStopped = async (): Promise<void> => {
-    if (!(await isLocked(join(directory, lockFile)))) return
-    throw new StoreFailure(
-      `a hub is running on ${directory}: inspect it at its --serve-port, without --root-dir and --disk-cache-path`,
-    )
-  }
+  options: Pick<StoreOptions, 'directory' | 'sealingKey' | 'isShared'>,
+): Promise<LogStore> {
+  const { directory } = options
   try {
     if (segmentsIn(directory).length === 0)
       throw new StoreFailure(`there is no store in ${directory}`)
-    await checkStopped()
+    await checkStopped(directory)
+    const report: ReportFault = (kind, failure) => {
+      if (kind === 'unusable') throw failure
+    }
     const hold = (): Promise<never> =>
       Promise.reject(new StoreFailure('the store is open for reading only'))
-    const nothing = (): void => undefined
-    const opening = { hold, refusal: undefined, release: nothing }
-    const options = { directory, sealingKey, isShared, report: nothing }
-    const store = new LogStore(partsOf(options, opening))
-    return { store, checkStopped, [Symbol.asyncDispose]: () => store[Symbol.asyncDispose]() }
+    const opening = { hold, refusal: undefined, release: () => undefined }
+    return new LogStore(partsOf({ ...options, report }, opening))
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    if (code === 'EACCES')
-      throw new StoreFailure(`${directory} cannot be read: ${code}; run this command as root`, {
-        cause,
-      })
-    throw failureOf(`${directory} cannot be read`, cause)
+    if ((cause as NodeJS.ErrnoException).code !== 'EACCES')
+      throw failureOf(`${directory} cannot be read`, cause)
+    const why = `${directory} cannot be read: EACCES; run this command as root`
+    throw new StoreFailure(why, { cause })
   }
 }

@@ -95,10 +95,7 @@ export function partsOf(options: StoreOptions, opening: Opening) {
     report('damaged', new StoreFailure(why))
   }
   if (recovered.isUnusable)
-    report(
-      'unusable',
-      new StoreFailure(`no file of ${directory} can be used: the cache begins empty`),
-    )
+    report('unusable', new StoreFailure(`no file of ${directory} can be used`))
   if (recovered.damaged > 0 || recovered.isUnusable) void upkeep.pass()
   if (refusal !== undefined) path.failed(refusal)
   return {

@@ -165,16 +165,9 @@ export class Scope {
     else if (others.every(isOutdated)) this.tombstones.add(key)
   }
 
-  /**
-   * Removes what no caller may have any more. An object's record may be had by a collection that
-   * would have the object, too.
-   */
+  /** Removes what no caller may have any more. */
   removeUngiven(): void {
-    for (const [text, { holders }] of this.collections) if (holders.size === 0) this.remove(text)
-    for (const [key, { holders, held }] of this.records) {
-      const isCovered = this.collections.values().some((of) => held && covers(of.key, held))
-      if (holders.size === 0 && !isCovered) this.records.delete(key)
-    }
+    for (const [text, { holders }] of this.parts()) if (holders.size === 0) this.remove(text)
   }
 
   get weight(): number {
@@ -249,10 +242,7 @@ export interface ObjectState {
  * Of versions that do not compare, and of one version in different bytes, the one written last; of
  * one version in the same bytes, the one confirmed last. 'absent': a collection that would have the
  * object does not, at a newer version. Unless a selection has changed since, which the object may
- * have left.
- *
- * By what the holder may have, or by all: of an object that it was given, or that a collection
- * which it was given would have, any state; else only what selections that it was given hold.
+ * have left. By what the holder was given, or by all.
  */
 export function knownObject(
   scope: Scope,
@@ -261,15 +251,13 @@ export function knownObject(
 ): ObjectState | 'absent' | undefined {
   const key = nameKey(named)
   const record = scope.records.get(key)
-  const parts = [...(record ? [record] : []), ...scope.collections.values()]
-  const isGivenAny = parts.some((each) => isGiven(each, holder) && covers(each.key, named))
   const isOutdated = scope.tombstones.has(key)
   let known: Holding | undefined
   let deniedAt: string | undefined
   /** The last change of any selection that the object may have been in. */
   let selectedAt = ''
-  for (const part of parts) {
-    if (!isIn(part.key, named.namespace) || !(isGivenAny || isGiven(part, holder))) continue
+  for (const part of [...(record ? [record] : []), ...scope.collections.values()]) {
+    if (!isIn(part.key, named.namespace) || !isGiven(part, holder)) continue
     if (isSelective(part.key)) selectedAt = newest(selectedAt, part.changedAt)
     const held = part.members.get(key)
     if (!held && covers(part.key, named)) deniedAt = newest(deniedAt ?? part.version, part.version)

@@ -7,7 +7,7 @@ import type { LogFolder, LogWriter } from './log-writer.ts'
 import type { StagedReplacement } from './replacement.ts'
 import { snapshotOf } from './scope.ts'
 import type { State } from './state.ts'
-import { refused, type Composed, type Keeper, type WritePath } from './write-path.ts'
+import { refused, type Keeper, type WritePath } from './write-path.ts'
 
 /**
  * Shares of the maximal size: eviction starts above the first and stops at the second. The rest is
@@ -141,14 +141,16 @@ export class Upkeep implements Keeper {
 
   /** Resolves to whether there was anything. */
   async #evict(): Promise<boolean> {
-    const { state, maxBytes, onEvicted } = this.#parts
+    const { state, maxBytes, path, onEvicted } = this.#parts
     const counts = new Map<EvictedKind, number>()
-    const compose = (): Composed | undefined => {
-      const evicted = this.#isTooMuch ? leastNeeded(state, stepShare * maxBytes) : undefined
-      if (evicted) counts.set(evicted.kind, (counts.get(evicted.kind) ?? 0) + evicted.count)
-      return evicted
-    }
-    while (await this.#append(compose));
+    await path.exclusively(async () => {
+      while (this.#isTooMuch) {
+        const evicted = leastNeeded(state, stepShare * maxBytes)
+        if (!evicted) break
+        await path.append([evicted])
+        counts.set(evicted.kind, (counts.get(evicted.kind) ?? 0) + evicted.count)
+      }
+    })
     for (const [kind, count] of counts) onEvicted(kind, count)
     // All that is left is needed.
     if (this.#isTooMuch) this.#rest(restMs.full)
@@ -173,7 +175,9 @@ export class Upkeep implements Keeper {
     for (const group of groupsOf(bodies.filter(({ segment }) => victims.has(segment))))
       await this.#copy(group, victims)
     for (const scope of state.scopes.values()) {
-      await this.#append(() => (state.scope(scope.key) === scope ? snapshotOf(scope) : undefined))
+      await path.exclusively(async () => {
+        if (state.scope(scope.key) === scope) await path.append([snapshotOf(scope)])
+      })
       await this.#pause()
     }
     await path.exclusively(async () => {
@@ -200,16 +204,6 @@ export class Upkeep implements Keeper {
         read[at]?.body.moveTo(segment, offset)
     })
     await this.#pause()
-  }
-
-  /** Before all that waits, also where there is no room. Resolves to whether there was anything. */
-  #append(compose: () => Composed | undefined): Promise<boolean> {
-    const { path } = this.#parts
-    return path.exclusively(async () => {
-      const composed = compose()
-      if (composed) await path.append([composed])
-      return composed !== undefined
-    })
   }
 
   async #pause(): Promise<void> {

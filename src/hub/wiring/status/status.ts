@@ -12,7 +12,6 @@ import { textOf } from '../../store/log/address.ts'
 import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
 import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { isForPerson } from '../../answers/replies.ts'
-import { bytesOnDisk } from '../../store/log/open.ts'
 import type { LogStore, MeasuredCollection, StoreOverview } from '../../store/log/log-store.ts'
 import type { Cloud } from '../../upstream/cloud.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
@@ -84,7 +83,7 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
       collections: collectionStatuses(store.overview(mostItems), ({ key }) =>
         cacherOf.get(textOf(key)),
       ),
-      cache: { bytes: bytesOnDisk(config.cachePath), limit: config.cacheMaxBytes },
+      cache: { bytes: store.bytes, limit: config.cacheMaxBytes },
       memory: { bytes: process.memoryUsage.rss(), limit: memoryLimit(config) },
       watches: first(byComponent(watchGroups(open)), (group): WatchStatus => ({
         ...group,
