@@ -155,7 +155,7 @@ export interface Answers {
  * and a watch that begins too far back belong to how clients work: a kubelet reads its lease before
  * it creates it.
  */
-export const isRefusal = ({ verb, code }: Pick<AnswerLine, 'verb' | 'code'>): boolean =>
+const isRefusal = ({ verb, code }: Pick<AnswerLine, 'verb' | 'code'>): boolean =>
   code >= 400 && code !== 409 && code !== 410 && !(code === 404 && isRead({ verb }))
 
 /** What may become full. */

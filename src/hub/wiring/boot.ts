@@ -138,13 +138,9 @@ export class Boot implements Disposable {
   /** The last verdict, for `/readyz?verbose`: it does not affect readiness. */
   verboseLine(): string {
     if (!this.#verdict) return '[ ]boot no verdict yet'
-    const { ready, pods, node: self } = this.#verdict
-    if (ready)
-      return `[+]boot the node and its pods (${pods.length}) would come back without a link`
-    if (self.unread) return `[ ]boot ${unreadText}`
-    const missed = pods.filter((pod) => !pod.ready).length
-    const what = self.ready ? `${missed} of ${pods.length} pods` : 'the node'
-    return `[ ]boot ${what} would not come back without a link: see nodehub inspect boot`
+    const { ready, node } = this.#verdict
+    const what = node.unread ? unreadText : conditionState(this.#verdict).message
+    return `[${ready ? '+' : ' '}]boot ${what}`
   }
 
   [Symbol.dispose](): void {

@@ -133,7 +133,7 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /** The files of the status page by their paths; none where the folder `status-page` is missing. */
-export function pageFiles(): ReadonlyMap<string, PageFile> {
+function pageFiles(): ReadonlyMap<string, PageFile> {
   const folder = pageFolder()
   if (folder === undefined) return new Map()
   return new Map(

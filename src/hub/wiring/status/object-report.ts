@@ -97,7 +97,7 @@ const mostCollections = 1_000
 const mostComponents = 64
 
 /** `undefined`: no resource of this kind is stored. */
-export async function objectReport(
+async function objectReport(
   { kind, namespace, name }: ObjectQuery,
   parts: ObjectReportParts,
 ): Promise<ObjectReport | undefined> {
