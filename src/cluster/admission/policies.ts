@@ -1,8 +1,24 @@
 import { hostNetworkLabel, isEdgeWorkerLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { all, annotationOf, any, isOneOf, labelOf, quoted, user } from './cel.ts'
-import { nodeConditions, type MatchCondition } from './conditions.ts'
+import { nodeConditions } from './conditions.ts'
 import type { Actors } from './actors.ts'
+
+/** The requests that a webhook gets, or for which a policy is evaluated. */
+export interface ResourceRule {
+  readonly group: string
+  readonly version: string
+  readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[]
+  readonly resources: readonly string[]
+}
+
+/** As webhook configurations and policies have it. */
+export const ruleOf = ({ group, version, operations, resources }: ResourceRule) => ({
+  apiGroups: [group],
+  apiVersions: [version],
+  operations,
+  resources,
+})
 
 /** Writes of pools, in whichever version. */
 export const poolWrites: ResourceRule = {
@@ -40,15 +56,47 @@ export const workloadWrites: readonly ResourceRule[] = [
 ]
 
 /**
- * The rules that keep a node from moving between pools while no webhook answers: the API server
- * evaluates them itself. It reads NodePools as parameters, so that a node does not enter a pool of
- * the other kind either; with no pool at all there is none to move to.
+ * Whether requests are refused where no webhook answers, or a policy cannot be evaluated: writes of
+ * pools are. An API server without the definition of NodePools would otherwise refuse each status
+ * of each kubelet.
  */
-export const nodesKeptInPools = (actors: Actors): readonly object[] =>
-  validatingForPools({ name: 'nodes', matched: nodeUpdates, conditions: nodeConditions(actors) }, [
-    ...nodeRules(actors),
-    ...kindRules,
-  ])
+export const failurePolicyOf = (all: readonly ResourceRule[]): 'Fail' | 'Ignore' =>
+  all.every(({ group }) => group === 'apps.openyurt.io') ? 'Fail' : 'Ignore'
+
+/**
+ * The ValidatingAdmissionPolicy that keeps a node from moving between pools, and its binding: the
+ * API server evaluates it once for each NodePool, `params`, so that a node does not enter a pool of
+ * the other kind either. With no pool at all there is none to move to.
+ */
+export const nodesKeptInPools = (actors: Actors): readonly object[] => [
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'nodehub-nodes' },
+    spec: {
+      failurePolicy: failurePolicyOf([nodeUpdates]),
+      paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' },
+      matchConstraints: { matchPolicy: 'Equivalent', resourceRules: [ruleOf(nodeUpdates)] },
+      matchConditions: nodeConditions(actors),
+      validations: [...nodeRules(actors), ...kindRules],
+    },
+  },
+  {
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name: 'nodehub-nodes' },
+    spec: {
+      policyName: 'nodehub-nodes',
+      paramRef: { selector: {}, parameterNotFoundAction: 'Allow' },
+      validationActions: ['Deny'],
+    },
+  },
+]
+
+interface Validation {
+  readonly expression: string
+  readonly message: string
+}
 
 /** Whether `params`, the pool of this evaluation, has a host network. */
 const isHostNetwork = 'params.?spec.?hostNetwork.orValue(false)'
@@ -119,73 +167,3 @@ const kindRules: readonly Validation[] = [
     message: `metadata.labels[${nodePoolLabel}]: the node was in a standard pool and this is a host-network pool: delete the Node and join again`,
   },
 ]
-
-/** The requests that a webhook gets, or for which a policy is evaluated. */
-export interface ResourceRule {
-  readonly group: string
-  readonly version: string
-  readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[]
-  readonly resources: readonly string[]
-}
-
-/** As webhook configurations and policies have it. */
-export const ruleOf = ({ group, version, operations, resources }: ResourceRule) => ({
-  apiGroups: [group],
-  apiVersions: [version],
-  operations,
-  resources,
-})
-
-interface PolicyOptions {
-  /** After `nodehub-`; unlike any other policy's. */
-  readonly name: string
-  readonly matched: ResourceRule
-  readonly conditions: readonly MatchCondition[]
-}
-
-export interface Validation {
-  readonly expression: string
-  readonly message: string
-}
-
-const apiVersion = 'admissionregistration.k8s.io/v1'
-
-/**
- * A ValidatingAdmissionPolicy that refuses, and its binding: it is evaluated once for each
- * NodePool, `params`, and not at all where there is none.
- */
-export const validatingForPools = (
-  { name, matched, conditions }: PolicyOptions,
-  validations: readonly Validation[],
-): readonly object[] => [
-  {
-    apiVersion,
-    kind: 'ValidatingAdmissionPolicy',
-    metadata: { name: `nodehub-${name}` },
-    spec: {
-      failurePolicy: failurePolicyOf([matched]),
-      paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' },
-      matchConstraints: { matchPolicy: 'Equivalent', resourceRules: [ruleOf(matched)] },
-      matchConditions: conditions,
-      validations,
-    },
-  },
-  {
-    apiVersion,
-    kind: 'ValidatingAdmissionPolicyBinding',
-    metadata: { name: `nodehub-${name}` },
-    spec: {
-      policyName: `nodehub-${name}`,
-      paramRef: { selector: {}, parameterNotFoundAction: 'Allow' },
-      validationActions: ['Deny'],
-    },
-  },
-]
-
-/**
- * Whether requests are refused where no webhook answers, or a policy cannot be evaluated: writes of
- * pools are. An API server without the definition of NodePools would otherwise refuse each status
- * of each kubelet.
- */
-export const failurePolicyOf = (all: readonly ResourceRule[]): 'Fail' | 'Ignore' =>
-  all.every(({ group }) => group === 'apps.openyurt.io') ? 'Fail' : 'Ignore'
