@@ -116,10 +116,13 @@ export function withKnownAccount({ keys, forward, cloud, onLearned, onFailure }:
 
   async function learn(exchange: Exchange): Promise<void> {
     try {
-      await keys.learn(await publishedKeys(forward, exchange))
-      learnedUntil = elapsed() + learnedForMs
+      const published = await publishedKeys(forward, exchange)
       askableAt = elapsed() + keysRetryMs
-      onLearned()
+      // They are used at once: no request waits for the disk.
+      keys.learn(published).then(() => {
+        learnedUntil = elapsed() + learnedForMs
+        onLearned()
+      }, onFailure)
     } catch (error) {
       if (!(error instanceof TokenRefused)) askableAt = elapsed() + keysRetryMs
       onFailure(error)
