@@ -36,7 +36,7 @@ const patternOf = (line: string): RegExp =>
  */
 const wordsOf = (line: string): RegExp => {
   const parts = line
-    .split(/…|: see /)
+    .split(/:? ?…/)
     .map((part) => part.replace(/^\[ \]\w+ |^\[-\]\w+ {2,}/, '').trim())
   const [longest = ''] = parts.toSorted((a, b) => b.length - a.length)
   return new RegExp(
