@@ -1,4 +1,4 @@
-import { now } from '../../base/clock.ts'
+import { keepProcessAlive, now } from '../../base/clock.ts'
 import type { ClusterServing } from '../../config/cluster-config.ts'
 import type { CredentialFiles, Credentials } from '../../config/credentials.ts'
 import { followCredentials, loadCredentials } from '../../http/client/credential-follower.ts'
@@ -35,6 +35,8 @@ async function fromSecret(name: string, { service, ...options }: ServingOptions)
   const { namespace } = service
   const names = ['svc', 'svc.cluster.local'].map((zone) => `${service.name}.${namespace}.${zone}`)
   const kept = new CertificateSecret({ ...options, namespace, name, names })
+  // Between two tries there may be no connection, and no timer here keeps the process alive.
+  using _waiting = keepProcessAlive()
   await kept.ready
   return {
     pair: () => kept.state?.leaf ?? { certificate: '', key: '' },
