@@ -57,14 +57,14 @@ void t.test('an error is logged with its code and its cause', async (t) => {
 
 void t.test('an expected error is logged with its causes, without a stack', async (t) => {
   const { lines, log } = logged()
-  const disk = Object.assign(new Error('disk is full'), { code: 'ERR_SQLITE_ERROR', errcode: 13 })
+  const disk = Object.assign(new Error('disk is full'), { code: 'ENOSPC', errno: -28 })
   log.error({ err: new StoreFailure('not written', { cause: disk }) }, 'failed')
   const { err } = JSON.parse(lines[0] ?? '') as { err: unknown }
   t.strictSame(err, {
     type: 'Error',
     code: 'STORE_FAILURE',
     message: 'not written',
-    cause: { type: 'Error', code: 'ERR_SQLITE_ERROR', message: 'disk is full' },
+    cause: { type: 'Error', code: 'ENOSPC', message: 'disk is full' },
   })
 })
 
