@@ -367,7 +367,7 @@ interface ExplainedReply {
  * The explanation of an answer, as the header has it; other ways of explaining it use the same
  * words.
  */
-export function explained(reply: WireReply): ExplainedReply {
+function explained(reply: WireReply): ExplainedReply {
   const { from, explanation: { reason, upstream, filtered } = {} } = reply
   return {
     source: from,
