@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { inspect } from '../../src/cli/inspect/inspect.ts'
 import type { HubConfig } from '../../src/config/config.ts'
@@ -10,7 +11,14 @@ import type { Encoding } from '../../src/api/kube/media-type.ts'
 import { at, objectOf, type Watching } from '../kit/client.ts'
 import { nodeName, pod, pods, podsOfNode } from '../kit/cloud.ts'
 import { definePools } from '../kit/node-pools.ts'
-import { startCloud, startTestHub, type CloudServer, type TestHub } from '../kit/hub.ts'
+import {
+  goOffline,
+  goOnline,
+  startCloud,
+  startTestHub,
+  type CloudServer,
+  type TestHub,
+} from '../kit/hub.ts'
 import { inTime, until } from '../kit/until.ts'
 
 t.setTimeout(300_000)
@@ -302,15 +310,24 @@ for (const encoding of ['json', 'protobuf'] as const) {
   for (const [what, prepare] of Object.entries(withoutThePool)) {
     void t.test(`${what}, pods stay as the API server has them: ${encoding}`, async (t) => {
       const node = await startNode(t, 'unknown', 'on', prepare)
-      const { hub } = node
+      const { cloud, hub } = node
       await hub.online()
       node.create('a')
       const looking = new Looking(hub, encoding)
       t.teardown(() => looking.hangUp())
       await looking.seen(node.touchAll())
       t.equal(looking.held.get('a'), false)
+      const shown = async (): Promise<readonly string[]> =>
+        (await hub.as('kubelet', { encoding }).list(podsOfNode)).names
+      await goOffline(cloud, hub)
+      // Other collections are tried again within this.
+      await sleep(1_000)
+      t.strictSame(await shown(), ['default/a'], 'without the link, too')
+      await goOnline(cloud, hub)
       node.report('a', statusOf(false, 1))
-      t.match(await hub.readyz(), /^\[ \]filters .*nodepool/im)
+      await until('the hub to say so', async () =>
+        /^\[ \]filters .*nodepool/im.test(await hub.readyz()),
+      )
       await node.pool('host')
       node.create('b')
       await looking.seen(node.touchAll())

@@ -36,6 +36,8 @@ export class InputSource<T> implements AsyncDisposable {
   value: T | undefined
   /** Whether there was an answer, be it a refusal; offline that of the cache, be it none. */
   isAnswered = false
+  /** Whether the object, or the resource itself, does not exist, by its last answer. */
+  isAbsent = false
   readonly informer: HubInformer<unknown>
   readonly #metrics: HubMetrics
   readonly #resource: string
@@ -60,6 +62,9 @@ export class InputSource<T> implements AsyncDisposable {
       const before = this.fault
       this.#state = state
       this.isAnswered ||= this.isSettled || (state.kind === 'failed' && cloud.online === false)
+      // Other answers and failures do not tell.
+      if (state.kind === 'synced') this.isAbsent = this.#saysNothing
+      if (state.kind === 'refused' && state.code === 404) this.isAbsent = true
       this.#show(state)
       const { fault } = this
       if (fault !== undefined && fault !== before) log.warn(`filters ${fault}`)
@@ -92,12 +97,6 @@ export class InputSource<T> implements AsyncDisposable {
     return this.#state.kind === 'synced' || this.#state.kind === 'refused'
   }
 
-  /** Whether the object, or the resource itself, does not exist. */
-  get isAbsent(): boolean {
-    const state = this.#state
-    return state.kind === 'refused' ? state.code === 404 : this.isSettled && this.#saysNothing
-  }
-
   /** What is missing, as the continuation of a sentence that begins with “filters”. */
   get fault(): string | undefined {
     const [state, resource] = [this.#state, this.#resource]
@@ -109,7 +108,7 @@ export class InputSource<T> implements AsyncDisposable {
           : `${why} (${state.code})${advice}`
       return `cannot read ${resource}: ${because}; ${consequence}`
     }
-    return this.isAbsent && this.#about !== undefined
+    return state.kind === 'synced' && this.isAbsent && this.#about !== undefined
       ? `know nothing of ${this.#about}: there is none; ${consequence}`
       : undefined
   }
