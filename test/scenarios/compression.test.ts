@@ -1,4 +1,5 @@
 import t from 'tap'
+import { randomBytes } from 'node:crypto'
 import { constants, createGzip, gunzipSync, gzipSync } from 'node:zlib'
 import type { ServerResponse } from 'node:http'
 import { lastingHeaders, type Answer, type Client } from '../kit/client.ts'
@@ -202,6 +203,16 @@ for (const [what, answer] of Object.entries(corrupt)) {
     }
   })
 }
+
+void t.test('an answer that is too long to record passes whole as it came', async (t) => {
+  const teller = await ScriptedServer.start(t)
+  const hub = await startTestHub(t, { upstreams: [teller], flags: [unfiltered] })
+  const packed = gzipSync(randomBytes(17 * 1024 * 1024), { level: 0 })
+  const fields = { ...packedFields, 'Content-Length': packed.byteLength }
+  teller.answer = (response) => response.writeHead(200, fields).end(packed)
+  const answer = await gzipped(hub.as('flanneld'), '/api/v1/namespaces/default/pods/a')
+  t.ok(answer.body.equals(packed))
+})
 
 void t.test('an object that inflates beyond all measure passes unrecorded', async (t) => {
   const teller = await ScriptedServer.start(t)

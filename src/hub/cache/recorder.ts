@@ -285,9 +285,10 @@ export class Recorder {
     reply: UpstreamReply,
     keep: (whole: WholeAnswer) => Reply | Promise<Reply>,
   ): Reply | Promise<Reply> {
+    // To inflate it is to read it, and what returns here is read by others.
+    if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return reply
     const plain = this.#inflated(exchange, reply)
     if (plain.kind === 'body') return keep({ body: asBuffer(plain.body), asItCame: plain })
-    if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return reply
     const replayable = new ReplayableBody(plain)
     return replayable.whole(wholeBodyBytes).then((body) => {
       if (body === undefined) return replayable.replay()
