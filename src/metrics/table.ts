@@ -56,7 +56,7 @@ export const metricTable = {
   requestsRejected: {
     name: 'nodehub_requests_rejected_total',
     type: 'counter',
-    help: 'Requests shed, by reason: in-flight, their priority level had no seat left; slow-body, its body did not come in time; memory, the hub was short of it (429; 504 where an API server has seen a part of a write). Watches and the like are shed only from unproven callers, before they begin.',
+    help: 'Requests shed, by reason: in-flight, their priority level had no seat left; slow-body, its body did not come in time or others needed the room; memory, the hub was short of it (429; 504 where an API server has seen a part of a write). Watches and the like are shed only from unproven callers, before they begin.',
     labels: ['reason', 'priority_level'],
     initialValues: {
       reason: ['in-flight', 'slow-body', 'memory'],

@@ -114,6 +114,13 @@ class Admitted implements RequestFollower {
 
 const tooMany = tooManyRequests('too many requests at once, please try again later', 1)
 
+const tooSlow = tooManyRequests('too many requests at once, please send faster', 1)
+
+/** Part of it was sent upstream: with Retry-After the client would repeat that part. */
+const sentInPart = timeout(
+  'too many requests at once, and the body of this one had not arrived whole',
+)
+
 const tooLate = timeout('the body of the request did not arrive in time')
 
 const tooLittle = tooManyRequests('the hub is short of memory, please try again later', 1)
@@ -126,10 +133,10 @@ const unknownFate = timeout(
  * Gives short requests seats and memory, each priority level its share of both; those without
  * either are answered 429, and none is queued.
  *
- * A request takes its seat once its body has arrived, so that slow senders keep out no other. A
- * long-running request takes a seat only while its caller is unproven and it has not begun:
- * otherwise a caller could open any number of watches with a token that an API server is slow to
- * refuse.
+ * A request whose body is still arriving keeps its seat only while no other needs it, so that slow
+ * senders keep out no other. A long-running request takes a seat only while its caller is unproven
+ * and it has not begun: otherwise a caller could open any number of watches with a token that an
+ * API server is slow to refuse.
  *
  * The memory is that of request bodies, and of bytes that came from an API server and have not been
  * sent to the client: half of `limitBytes`. Where requests in flight grow beyond it, the one that
@@ -173,7 +180,7 @@ export class Admission {
       const level = priorityLevelOf(exchange)
       const short = isShort(exchange)
       if (!short && level !== 'unproven') return next(exchange)
-      if (!this.seats.fits(level)) throw this.#refusal(level)
+      while (!this.seats.fits(level)) if (!this.#endSender(level)) throw this.#refusal(level)
       const seat = new Share(this.seats, exchange)
       if (!short) {
         seat.add(1)
@@ -188,11 +195,12 @@ export class Admission {
       }
       const one = new Admitted(exchange, seat, new Share(this.#bytes, exchange), this.#add)
       this.#all.add(one)
+      one.seat.add(1)
       if (bytes > 0) one.bytes.add(bytes)
       if (body) {
         one.arriving = after(bodyMs, () => this.#end(one, 'slow-body', tooLate, tooLate))
-        body.once('end', () => this.#arrived(one))
-      } else seat.add(1)
+        body.once('end', () => arrived(one))
+      }
       onAbort(signal, () => this.#release(one))
       if (exchange.client) exchange.client.meter = one
       const begun = next({ ...exchange, follower: one })
@@ -217,7 +225,7 @@ export class Admission {
     if (!one.isHeld) return
     one.isHeld = false
     this.#all.delete(one)
-    one.arriving?.[Symbol.dispose]()
+    arrived(one)
     one.bytes.release()
     one.seat.release()
   }
@@ -228,9 +236,19 @@ export class Admission {
     one.end(refusal, unknown)
   }
 
-  #arrived(one: Admitted): void {
-    one.arriving?.[Symbol.dispose]()
-    if (one.isHeld) one.seat.add(1)
+  /**
+   * Ends the request that has sent its body for longest, of the lowest level up to this one; false
+   * where all of those together would not make room.
+   */
+  #endSender(level: PriorityLevel): boolean {
+    const levels = upTo(level)
+    const all = [...this.#all].filter((one) => one.arriving && levels.includes(one.seat.level))
+    if (!this.seats.fits(level, 1 - all.length)) return false
+    const first = levels
+      .map((each) => all.find(({ seat }) => seat.level === each))
+      .find((one) => one !== undefined)
+    if (first) this.#end(first, 'slow-body', tooSlow, sentInPart)
+    return first !== undefined
   }
 
   /** Adds to the bytes that a request holds; a negative number subtracts. */
@@ -253,6 +271,11 @@ export class Admission {
     if (first) this.#end(first, 'memory', tooLittle, unknownFate)
     return first !== undefined
   }
+}
+
+function arrived(one: Admitted): void {
+  one.arriving?.[Symbol.dispose]()
+  one.arriving = undefined
 }
 
 async function heldUntilBegun(seat: Share, answer: Promise<Reply>): Promise<Reply> {

@@ -2,10 +2,12 @@ import t from 'tap'
 import { PassThrough } from 'node:stream'
 import { mock } from 'node:test'
 import type { BodyReply, Claim, Exchange } from '../../../src/http/exchange/exchange.ts'
-import { StatusError } from '../../../src/api/kube/status.ts'
+import { StatusError, type Status } from '../../../src/api/kube/status.ts'
 import { Admission, type ShedReason } from '../../../src/hub/pipeline/admission.ts'
 import type { PriorityLevel } from '../../../src/hub/pipeline/priority-levels.ts'
+import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import { claimOf, emptyReply, exchangeOf } from '../../kit/exchange.ts'
+import { until } from '../../kit/until.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
 
@@ -74,28 +76,59 @@ const afterBody = async ({ body, signal }: Exchange): Promise<BodyReply> => {
   return emptyReply
 }
 
-const codeOf = (answer: Promise<unknown>): Promise<number | undefined> =>
-  answer.then(
-    () => undefined,
-    (error: unknown) => (error as StatusError).status.code,
-  )
+const statusOf = async (answer: Promise<unknown>): Promise<Status | undefined> => {
+  try {
+    await answer
+    return undefined
+  } catch (error) {
+    return (error as StatusError).status
+  }
+}
 
-void t.test('a request takes its seat once its body has arrived', async (t) => {
-  const handle = withSeats(1, () => undefined)(afterBody)
-  const [first, second] = [posting(), posting()]
-  const answers = [first, second].map(({ exchange }) => handle(exchange))
+const codeOf = async (answer: Promise<unknown>): Promise<number | undefined> =>
+  (await statusOf(answer))?.code
+
+const urlOf = (url: string): Pick<Exchange, 'url' | 'info'> => ({
+  url,
+  info: parseRequestInfo('POST', url),
+})
+
+void t.test('the oldest slow body makes room for any other request', async (t) => {
+  const shed: ShedReason[] = []
+  const handle = withSeats(2, (reason) => shed.push(reason))(afterBody)
+  const [first, second, third] = [posting(), posting(), posting()]
+  const answers = [first, second, third].map(({ exchange }) => handle(exchange))
+  t.equal(await codeOf(answers[0] as Promise<unknown>), 429)
   const read = new AbortController()
   t.equal(await handle(exchangeOf(pods, { signal: read.signal })), emptyReply)
-  read.abort()
-  first.body.end('x')
-  t.equal(await answers[0], emptyReply)
-  t.throws(() => void handle(exchangeOf(pods)), StatusError)
-  second.body.end('x')
-  t.equal(await answers[1], emptyReply, 'whether there is one or not')
-  first.over.abort()
-  t.throws(() => void handle(exchangeOf(pods)), StatusError)
-  second.over.abort()
+  t.equal(await codeOf(answers[1] as Promise<unknown>), 429)
+  t.strictSame(shed, ['slow-body', 'slow-body'])
+  third.body.end('x')
+  t.equal(await answers[2], emptyReply)
+  t.throws(() => void handle(exchangeOf(pods)), StatusError, 'a body that is whole stays')
+  third.over.abort()
   t.equal(await handle(exchangeOf(pods)), emptyReply)
+})
+
+void t.test('no body is given up where that makes no room', async (t) => {
+  const shed: ShedReason[] = []
+  let size = 0
+  const limited = new Admission(
+    () => 8,
+    1 << 20,
+    (reason) => shed.push(reason),
+    () => size,
+  )
+  const handle = limited.admitting(afterBody)
+  for (let i = 0; i < 4; i++) await handle(exchangeOf(pods))
+  const slow = [posting(), posting()]
+  const answers = slow.map(({ exchange }) => handle(exchange))
+  size = (1 << 20) + 1
+  await until('fewer seats', () => limited.seats.limit('node') === 4)
+  t.throws(() => void handle(exchangeOf(pods)), StatusError)
+  t.strictSame(shed, ['memory'])
+  for (const { body } of slow) body.end('x')
+  for (const answer of answers) t.equal(await answer, emptyReply)
 })
 
 void t.test('a body that is not whole within a minute is given up', async (t) => {
@@ -163,4 +196,48 @@ void t.test('an upgrade of an unproven caller has a seat until it is answered', 
   resolve(401)
   await answered
   t.equal(seats.taken('unproven'), 0)
+})
+
+void t.test(
+  'a body of a lower level makes room for one of a higher, never the reverse',
+  async (t) => {
+    const shed: [ShedReason, PriorityLevel][] = []
+    const handle = withSeats(4, (...args) => shed.push(args))(afterBody)
+    const ofNode = [posting(), posting()]
+    const answers = ofNode.map(({ exchange }) => handle(exchange))
+    const refused = Array.from({ length: 5 }, () =>
+      codeOf(handle({ ...posting().exchange, claim: unproven })),
+    )
+    t.strictSame(await Promise.all(refused.slice(0, 4)), [429, 429, 429, 429])
+    for (let i = 0; i < 2; i++) {
+      const more = posting()
+      ofNode.push(more)
+      answers.push(handle(more.exchange))
+    }
+    t.equal(await refused[4], 429)
+    t.strictSame(shed, Array<unknown>(5).fill(['slow-body', 'unproven']))
+    for (const { body } of ofNode) body.end('x')
+    for (const answer of answers) t.equal(await answer, emptyReply)
+  },
+)
+
+void t.test('a slow write that was sent in part gets 504 without Retry-After', async (t) => {
+  const handle = withSeats(
+    2,
+    () => undefined,
+  )(async (exchange) => {
+    if (exchange.url === pods) exchange.follower?.sent()
+    return afterBody(exchange)
+  })
+  const [sent, token] = [posting(), posting()]
+  const tokenPath = '/api/v1/namespaces/default/serviceaccounts/a/token'
+  const unsent = { ...posting().exchange, url: '/api/v1/nodes' }
+  const endings = [handle(sent.exchange), handle({ ...token.exchange, ...urlOf(tokenPath) })]
+  void endings.push(handle(unsent))
+  for (let i = 0; i < 3; i++) void codeOf(handle(posting().exchange))
+  const [ofSent, ofToken, ofUnsent] = await Promise.all(endings.map(statusOf))
+  t.match(ofSent, { code: 504, reason: 'Timeout' })
+  t.equal(ofSent?.details?.retryAfterSeconds, undefined)
+  t.match(ofToken, { code: 429 }, 'a second token does no harm')
+  t.match(ofUnsent, { code: 429, details: { retryAfterSeconds: 1 } })
 })
