@@ -259,6 +259,15 @@ export function objectStoreContract(
     t.equal(got(store, keyOf('a')), 'a at 11')
   })
 
+  promise('of two answers without a version in one turn the later counts', async (t, store) => {
+    const answer = (name: string, text: string): ApiObject =>
+      object(name, 1, { resourceVersion: '', bytes: Buffer.from(`{"metadata":{},"is":"${text}"}`) })
+    const [no, yes] = [answer('a', 'denied'), answer('a', 'allowed')]
+    await store.put(keyOf('a'), pod, no)
+    await Promise.all([yes, no].map((each) => store.put(keyOf('a'), pod, each)))
+    t.match(store.get(keyOf('a')), { object: { bytes: no.bytes } })
+  })
+
   promise('what is held is the same version, byte for byte, for its reader', async (t, store) => {
     const a = object('a', 9)
     t.equal(store.holds(keyOf('a'), a), false)

@@ -15,7 +15,6 @@ import { maxDecodedBytes } from '../../src/api/codec/decode-limit.ts'
 import { options } from '../../src/config/options.ts'
 import { bufferedBytes } from '../../src/http/exchange/chunks.ts'
 import { mostOfUnverified } from '../../src/http/client/api-call.ts'
-import { unpackedBytes } from '../../src/http/exchange/unpacked.ts'
 import { maxFileBytes as largestModule } from '../../src/hub/filter/own/load.ts'
 import { mostMistakes } from '../../src/hub/filter/own/mistakes.ts'
 import { loadTimeoutMs as moduleMs } from '../../src/hub/filter/own/module.ts'
@@ -178,7 +177,7 @@ const tables: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     'Nesting of JSON': [counted(maxNesting)],
     'Bytes around the objects of a list': [bytes(maxObjectBytes)],
     'Read-ahead of a slow client': [bytes(bufferedBytes), bytes(unattachedBytes)],
-    'Inflated read-ahead': [bytes(unpackedBytes)],
+    'Inflated read-ahead': [bytes(bufferedBytes)],
     'Answer of an unverified server, at bootstrap': [bytes(mostOfUnverified)],
   },
   "## The cluster's side": {

@@ -67,8 +67,11 @@ void t.test(
     t.equal(await hub.metric('node_yurthub_error_keys_count'), 1)
     t.equal(await hub.metric('node_yurthub_error_keys_persistency_status'), 0)
     busy[Symbol.dispose]()
-    await kubelet.list(podsOfNode)
-    t.equal(await hub.metric('node_yurthub_error_keys_count'), 0)
+    const isStored = async (): Promise<boolean> => {
+      await kubelet.list(podsOfNode)
+      return (await hub.metric('node_yurthub_error_keys_count')) === 0
+    }
+    t.ok(await until('a list that is stored', isStored))
     await hub.reaches('node_yurthub_error_keys_persistency_status', 1)
   },
 )

@@ -54,8 +54,8 @@ export const withLength = (headers: HeaderList, body: Uint8Array): HeaderList =>
     .without((name) => name === 'content-length')
     .with('Content-Length', String(body.byteLength))
 
-/** How many bytes are decompressed ahead of the reader. */
-export const unpackedBytes = 64 * 1024
+/** How many bytes are decompressed at once. */
+const unpackedBytes = 64 * 1024
 
 /**
  * Decompresses a gzip body. Yields all that one group contains before it reads the next one, so

@@ -23,7 +23,7 @@ export interface TrackedAnswer {
  * Tracks the answers in flight over HTTP/2 on the connections of one listener, and cuts those that
  * stall because the client takes nothing. It decides on each answer separately: a client that
  * answers pings, or reads one stream, may have abandoned another. Over HTTP/1.1 the timeout of the
- * connection does that.
+ * connection does that, unless the client goes on sending.
  */
 export class StalledAnswers implements Disposable {
   readonly #patienceMs: number

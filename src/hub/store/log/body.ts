@@ -75,6 +75,7 @@ export class Segment {
   /** A sync failed: the next one would say that all is well. */
   isLost = false
   #fd: number | undefined
+  #isOwn = false
 
   /** An existing one is opened at its first read. */
   constructor(id: number, path: string) {
@@ -87,6 +88,7 @@ export class Segment {
     // One that could not be begun may be there.
     fs.rmSync(this.path, { force: true })
     this.#fd = fs.openSync(this.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
+    this.#isOwn = true
   }
 
   /** Throws the system's errors, and where there are fewer bytes. */
@@ -118,6 +120,7 @@ export class Segment {
   /** Rejects with the system's errors. */
   async sync(): Promise<void> {
     const upTo = this.end
+    if (!this.#isOwn) this.#writeAgain()
     await fdatasync(this.#open())
     this.synced = Math.max(this.synced, upTo)
   }
@@ -130,6 +133,16 @@ export class Segment {
   close(): void {
     if (this.#fd !== undefined) fs.closeSync(this.#fd)
     this.#fd = undefined
+  }
+
+  /** What a former process could not sync counts as synced until it is written once more. */
+  #writeAgain(): void {
+    const tail = this.read(this.synced, this.end - this.synced)
+    this.close()
+    this.#fd = fs.openSync(this.path, O_RDWR | O_NOFOLLOW)
+    for (let at = 0; at < tail.byteLength;)
+      at += fs.writeSync(this.#fd, tail, at, tail.byteLength - at, this.synced + at)
+    this.#isOwn = true
   }
 
   #open(): number {

@@ -207,7 +207,8 @@ export class LogStore implements ObjectStore {
     }
     if (path.isIdle && isStored()) return
     const compose = (): Composed | undefined => {
-      if (isStored()) return undefined
+      // Without versions the later of two counts, and the earlier may be in the same write.
+      if (object.resourceVersion !== '' && isStored()) return undefined
       const [confirmedAt, mark] = [now(), markOf(object)]
       return {
         record: { kind: 'put', scope, holder, gvk, confirmedAt, object: mark },
