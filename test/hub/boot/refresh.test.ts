@@ -138,7 +138,7 @@ void t.test('a change of a status has nothing looked up', async (t) => {
   }
   t.equal(lookedUp, before)
   change(secretSource, claimSource)
-  await world.pass(1_000)
+  await world.pass(2_000)
   t.ok(lookedUp > before)
   t.ok(world.urls().includes(claimPath))
 })
