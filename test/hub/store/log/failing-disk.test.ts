@@ -224,9 +224,8 @@ void t.test('what follows a failed sync waits until the log is written anew', as
   t.strictSame(listed(store, collection()), ['a at 26', 'b at 2'])
 })
 
-void t.test('an event does not wait for a slow sync', async (t) => {
-  await using store = await open(rootFolder(t))
-  await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
+/** From now on a sync begins when the result is resolved. */
+function slowSync(t: Test): PromiseWithResolvers<void> {
   const sync = Reflect.get(Segment.prototype, 'sync') as Segment['sync']
   t.teardown(() => (Segment.prototype.sync = sync))
   const slow = Promise.withResolvers<void>()
@@ -234,6 +233,13 @@ void t.test('an event does not wait for a slow sync', async (t) => {
     await slow.promise
     return sync.call(this)
   }
+  return slow
+}
+
+void t.test('an event does not wait for a slow sync', async (t) => {
+  await using store = await open(rootFolder(t))
+  await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
+  const slow = slowSync(t)
   let isDurable = false
   const deletion = store
     .apply(collection(), [changed('DELETED', object('b', 6))])
@@ -249,13 +255,7 @@ void t.test('an event does not wait for a slow sync', async (t) => {
 void t.test('a removal that repeats another waits for the same sync', async (t) => {
   await using store = await open(rootFolder(t))
   await store.put(keyOf('a'), pod, object('a', 1))
-  const sync = Reflect.get(Segment.prototype, 'sync') as Segment['sync']
-  t.teardown(() => (Segment.prototype.sync = sync))
-  const slow = Promise.withResolvers<void>()
-  Segment.prototype.sync = async function (this: Segment) {
-    await slow.promise
-    return sync.call(this)
-  }
+  const slow = slowSync(t)
   const answered: string[] = []
   const first = store.forget(keyOf('a')).then(() => answered.push('the first'))
   const again = store.forget(keyOf('a')).then(() => answered.push('the second'))
