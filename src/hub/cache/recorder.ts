@@ -3,7 +3,7 @@ import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { checkBody, openObject, readObject } from '../../api/codec/object.ts'
 import { BrokenStream } from '../../http/exchange/chunks.ts'
-import { inflated, isReadable, withLength } from '../../http/exchange/unpacked.ts'
+import { inflated, isReadable } from '../../http/exchange/unpacked.ts'
 import type {
   BodyReply,
   Exchange,
@@ -18,7 +18,7 @@ import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
 import { putDocument } from '../store/document.ts'
 import { StoreFailure, type ObjectStore } from '../store/store.ts'
 import { isObjectNotFound } from './object-not-found.ts'
-import { ReplayableBody } from './replayable-body.ts'
+import { ReplayableBody, wholeReply } from './replayable-body.ts'
 import { RecordedList } from './recorded-list.ts'
 import { recordable, type Recordable, type RecorderHooks } from './recordable.ts'
 import { cachedTokenOf } from './cached-token.ts'
@@ -285,21 +285,10 @@ export class Recorder {
     reply: UpstreamReply,
     keep: (whole: WholeAnswer) => Reply | Promise<Reply>,
   ): Reply | Promise<Reply> {
-    // To inflate it is to read it, and what returns here is read by others.
-    if (Number(reply.headers.get('content-length') ?? 0) > wholeBodyBytes) return reply
-    const plain = this.#inflated(exchange, reply)
-    if (plain.kind === 'body') return keep({ body: asBuffer(plain.body), asItCame: plain })
-    const replayable = new ReplayableBody(plain)
-    return replayable.whole(wholeBodyBytes).then((body) => {
-      if (body === undefined) return replayable.replay()
-      const headers = plain === reply ? reply.headers : withLength(plain.headers, body)
-      return keep({ body, asItCame: { ...plain, kind: 'body', headers, body } })
-    }, brokenAnswer)
-  }
-
-  /** What is read here goes to the client as it is read: a node's own network carries it all. */
-  #inflated(exchange: Exchange, reply: UpstreamReply): UpstreamReply {
-    return inflated(reply, exchange, this.hooks.onUnpacked)
+    const whole = wholeReply(reply, exchange, wholeBodyBytes, this.hooks.onUnpacked)
+    const kept = (asItCame: UpstreamReply): Reply | Promise<Reply> =>
+      asItCame.kind === 'body' ? keep({ body: asBuffer(asItCame.body), asItCame }) : asItCame
+    return whole instanceof Promise ? whole.then(kept, brokenAnswer) : kept(whole)
   }
 
   #write(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
@@ -315,7 +304,8 @@ export class Recorder {
     unread: UpstreamReply,
     encoding: Encoding,
   ): Promise<Reply> {
-    const reply = this.#inflated(exchange, unread)
+    // What is read here goes to the client as it is read: a node's own network carries it all.
+    const reply = inflated(unread, exchange, this.hooks.onUnpacked)
     const replayable = new ReplayableBody(reply)
     try {
       const opening = await replayable.prefix(showsProjection)

@@ -1,6 +1,7 @@
 import { joined, lengthOf } from '../../base/bytes.ts'
 import { bodyOf, Chunks, sourceOf } from '../../http/exchange/chunks.ts'
-import type { BytesReply, UpstreamReply } from '../../http/exchange/exchange.ts'
+import type { BytesReply, Exchange, UpstreamReply } from '../../http/exchange/exchange.ts'
+import { inflated, withLength, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 
 /**
  * The body of an answer as it arrives. What was read is kept until `stopKeeping`, so that an answer
@@ -82,4 +83,27 @@ async function* replayed(
 ): AsyncGenerator<readonly Uint8Array[]> {
   if (seen.length > 0) yield seen
   yield* rest
+}
+
+/**
+ * The answer without its compression and with its body whole, of kind 'body'; one that is longer
+ * than `most` bytes has its body yet to come. A promise only where there is something to wait for;
+ * it rejects with a `BrokenStream`.
+ */
+export function wholeReply(
+  unread: UpstreamReply,
+  exchange: Pick<Exchange, 'follower'>,
+  most: number,
+  onUnpacked: OnUnpacked,
+): UpstreamReply | Promise<UpstreamReply> {
+  // To inflate it is to read it, and what returns here is read by others.
+  if (Number(unread.headers.get('content-length') ?? 0) > most) return unread
+  const plain = inflated(unread, exchange, onUnpacked)
+  if (plain.kind === 'body') return plain
+  const replayable = new ReplayableBody(plain)
+  return replayable.whole(most).then((body) => {
+    if (body === undefined) return replayable.replay()
+    const headers = plain === unread ? unread.headers : withLength(plain.headers, body)
+    return { ...plain, kind: 'body', headers, body }
+  })
 }

@@ -1,4 +1,5 @@
-import { ReplayableBody } from '../cache/replayable-body.ts'
+import { asBuffer } from '../../base/bytes.ts'
+import { wholeReply } from '../cache/replayable-body.ts'
 import { brokenAnswer } from '../cache/recorder.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { objectKind } from '../../api/codec/list.ts'
@@ -18,7 +19,7 @@ import type {
   UpstreamReply,
   WatchReply,
 } from '../../http/exchange/exchange.ts'
-import { inflated, isReadable, withLength, type OnUnpacked } from '../../http/exchange/unpacked.ts'
+import { inflated, isReadable, type OnUnpacked } from '../../http/exchange/unpacked.ts'
 import { encodingOf } from '../../api/kube/media-type.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
@@ -66,17 +67,10 @@ export async function decodeObjects(
     (each) => each.encoding === encoding && each.projection === 'object',
   )
   if ((status !== 200 && status !== 201) || !representation || !isReadable(headers)) return unread
-  if (Number(headers.get('content-length') ?? 0) > mostBytes) return unread
-  const reply = inflated(unread, exchange, () => undefined)
-  const replayable = new ReplayableBody(reply)
-  const body = await replayable.whole(mostBytes).catch(brokenAnswer)
-  if (body === undefined) return replayable.replay()
-  const asItCame: BodyReply = {
-    ...reply,
-    kind: 'body',
-    headers: reply === unread ? headers : withLength(reply.headers, body),
-    body,
-  }
+  const whole = wholeReply(unread, exchange, mostBytes, () => undefined)
+  const asItCame = await (whole instanceof Promise ? whole.catch(brokenAnswer) : whole)
+  if (asItCame.kind !== 'body') return asItCame
+  const body = asBuffer(asItCame.body)
   try {
     if (ofSeveral.has(exchange.info.verb)) {
       return listIn(body, representation, asItCame) ?? asItCame
