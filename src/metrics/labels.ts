@@ -1,5 +1,4 @@
 import { knownPrograms } from '../api/kube/programs.ts'
-import type { Label } from './table.ts'
 
 /**
  * Replaces unknown values: a client chooses its name and its paths, and must not choose the number
@@ -56,13 +55,16 @@ const oneOf =
 
 const any: Bound = (value) => value
 
-export type Bounds = Readonly<Record<Label, Bound>>
+/** Every label, and the bound of its values. */
+export type Bounds = ReturnType<typeof labelBounds>
+
+export type Label = keyof Bounds
 
 /**
  * Bounds the values of each label. `components` are known in addition to the well-known ones, and
  * may change.
  */
-export function labelBounds(components: () => ReadonlySet<string>): Bounds {
+export function labelBounds(components: () => ReadonlySet<string>) {
   const known = oneOf(knownPrograms)
   const component: Bound = (value) => (components().has(value) ? value : known(value))
   return {
@@ -87,5 +89,5 @@ export function labelBounds(components: () => ReadonlySet<string>): Bounds {
     certificate: any,
     version: any,
     node: any,
-  }
+  } as const satisfies Readonly<Record<string, Bound>>
 }

@@ -8,13 +8,15 @@ import {
 } from 'prom-client'
 import { ownVersion } from '../base/own-version.ts'
 import { clusterMetricTable, type ClusterMetricTable } from './cluster-table.ts'
-import { labelBounds, type Bounds } from './labels.ts'
-import { metricTable, type MetricRow, type MetricTable, type Label } from './table.ts'
+import { labelBounds, type Bounds, type Label } from './labels.ts'
+import { metricTable, type MetricRow, type MetricTable } from './table.ts'
 
 type LabelsOf<Row extends MetricRow> = { readonly [Name in Row['labels'][number]]: string }
 
 /** A metric without labels is called without them. */
-type Arguments<Row extends MetricRow, Rest extends unknown[]> = Row['labels'] extends readonly []
+type Arguments<Row extends MetricRow, Rest extends unknown[]> = [Row['labels'][number]] extends [
+  never,
+]
   ? Rest
   : [labels: LabelsOf<Row>, ...rest: Rest]
 
@@ -174,8 +176,8 @@ function metricOf(
   { registry, flushCounters: tellCounts }: MetricRegistry,
   series: (labels: Labels) => Labels,
 ): Record<string, Call> {
-  const { name, help, initialValues = {} } = row
-  const initial = [initialValues].flat().flatMap((each) => combined(Object.entries(each)))
+  const { name, help, initialValues } = row
+  const initial = combined(Object.entries(initialValues))
   const shape = { name, help, labelNames: row.labels, registers: [registry] }
   const call =
     (act: (labels: Labels, value: number) => unknown): Call =>

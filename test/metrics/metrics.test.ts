@@ -1,7 +1,8 @@
 import t from 'tap'
 import { createClusterMetrics, createMetrics, mostSeries } from '../../src/metrics/metrics.ts'
 import { clusterMetricTable } from '../../src/metrics/cluster-table.ts'
-import { metricTable, type Label, type MetricRow } from '../../src/metrics/table.ts'
+import { metricTable, type MetricRow } from '../../src/metrics/table.ts'
+import type { Label } from '../../src/metrics/labels.ts'
 import { promtool } from '../kit/promtool.ts'
 
 const samples = async (metrics: ReturnType<typeof createMetrics>, name: string) =>

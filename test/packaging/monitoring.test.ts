@@ -72,8 +72,10 @@ const valuesOf = (metric: string, label: string): readonly string[] =>
   [metricTable, clusterMetricTable]
     .flatMap((table) => Object.values<MetricRow>(table))
     .filter(({ name }) => name === metric)
-    .flatMap(({ initialValues = [] }) => initialValues)
-    .flatMap((values) => Object.entries(values).find(([name]) => name === label)?.[1] ?? [])
+    .flatMap(
+      ({ initialValues }) =>
+        Object.entries(initialValues).find(([name]) => name === label)?.[1] ?? [],
+    )
 
 /** Each selector of a query: a metric, and the labels and values that it asks for. */
 const selectorsIn = (expr: string) =>
