@@ -26,7 +26,7 @@ const usage = `Usage: npm run bench -- [OPTION...]
   --hub FILE           the entry of the hub, in place of the build's
 
        npm run bench -- churn [--minutes N]
-       npm run bench -- cluster [--nodes N] [--pools N] [--qps N]
+       npm run bench -- cluster [--nodes N] [--pools N]
        npm run bench -- planted: four faults in the hub, each of which --baseline has to find
        npm run bench -- host-network --help: what becomes of pods on a host-network pool
 

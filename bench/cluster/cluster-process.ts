@@ -45,12 +45,10 @@ export class ClusterProcess implements AsyncDisposable {
     this.#port = port
   }
 
-  static async start(kubeconfig: string, qps: number): Promise<ClusterProcess> {
+  static async start(kubeconfig: string): Promise<ClusterProcess> {
     const port = await freePort()
     const flags = [
       `--kubeconfig=${kubeconfig}`,
-      `--kube-api-qps=${qps}`,
-      `--kube-api-burst=${2 * qps}`,
       '--webhook-address=127.0.0.1',
       '--webhook-port=0',
       '--ops-address=127.0.0.1',

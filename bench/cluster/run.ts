@@ -7,10 +7,10 @@ import { machine } from '../machine.ts'
 import { ClusterProcess, type Figures } from './cluster-process.ts'
 import { changePools, seedCluster } from './seed.ts'
 
-const usage = `Usage: npm run bench -- cluster [--nodes N] [--pools N] [--qps N]
+const usage = `Usage: npm run bench -- cluster [--nodes N] [--pools N]
 
-Starts a real control plane with so many nodes in so many pools (5000 in 200), then nodehub cluster
-with a limit of so many requests a second (200): its first start, a change of every pool, a restart.
+Starts a real control plane with so many nodes in so many pools (5000 in 200), then nodehub cluster:
+its first start, a change of every pool, a restart.
 `
 
 /**
@@ -26,12 +26,11 @@ export async function benchCluster(
     options: {
       nodes: { type: 'string', default: '5000' },
       pools: { type: 'string', default: '200' },
-      qps: { type: 'string', default: '200' },
       help: { type: 'boolean', short: 'h', default: false },
     },
   })
-  const [nodes, pools, qps] = [values.nodes, values.pools, values.qps].map(Number)
-  if (values.help || ![nodes, pools, qps].every((each) => Number.isInteger(each) && each! > 0)) {
+  const [nodes, pools] = [values.nodes, values.pools].map(Number)
+  if (values.help || ![nodes, pools].every((each) => Number.isInteger(each) && each! > 0)) {
     say(usage)
     return values.help ? 0 : 2
   }
@@ -42,18 +41,18 @@ export async function benchCluster(
   }
   await using lifetime = new Lifetime(say)
   const plane = await startControlPlane(lifetime)
-  say(`${machine()}\n${nodes} nodes in ${pools} pools, at most ${qps} requests a second\n`)
+  say(`${machine()}\n${nodes} nodes in ${pools} pools\n`)
   await seedCluster(plane, nodes!, pools!)
   const kubeconfig = plane.kubeconfig(administrator)
   const rows: [string, Figures][] = []
   {
-    await using first = await ClusterProcess.start(kubeconfig, qps!)
+    await using first = await ClusterProcess.start(kubeconfig)
     rows.push(['first start', await first.settled(nodes!, nodes!)])
     await changePools(plane, pools!)
     rows.push(['each pool changed', await first.settled(nodes!, nodes!)])
   }
   {
-    await using second = await ClusterProcess.start(kubeconfig, qps!)
+    await using second = await ClusterProcess.start(kubeconfig)
     rows.push(['restart', await second.settled(0, nodes!)])
   }
   for (const line of tableOf(rows)) say(line)

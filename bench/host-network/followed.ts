@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../src/api/kube/json.ts'
 import { pause, within } from '../../src/base/clock.ts'
 import { connect } from '../../src/cluster/api/connect.ts'
-import { ApiInformer } from '../../src/cluster/api/informer.ts'
+import { apiInformer } from '../../src/cluster/api/informer.ts'
 import type { Scope } from '../../test/kit/cluster/workspace.ts'
 import { administrator, type ControlPlane } from '../../test/kit/control-plane.ts'
 
@@ -18,7 +18,7 @@ const leastMs = 50
 /** Begins to follow them; ends with the scope. */
 export async function follow(t: Scope, plane: ControlPlane): Promise<Followed> {
   const access = { kind: 'kubeconfig', file: plane.kubeconfig(administrator) } as const
-  const connected = await connect({ access, namespace: '', qps: 50, burst: 100 })
+  const connected = await connect({ access, namespace: '' })
   t.teardown(async () => connected[Symbol.asyncDispose]())
   let next = Promise.withResolvers<void>()
   const onChange = (): void => {
@@ -27,7 +27,7 @@ export async function follow(t: Scope, plane: ControlPlane): Promise<Followed> {
   }
   const informers = ['pods', 'events'].map((resource) => {
     const path = `/api/v1/${resource}`
-    return new ApiInformer(connected.api, { path, transform: (object) => object, onChange })
+    return apiInformer(connected.api, { path, transform: (object) => object, onChange })
   })
   for (const each of informers) t.teardown(() => each[Symbol.asyncDispose]())
   await Promise.all(informers.map(({ listed }) => listed))

@@ -114,7 +114,6 @@ export async function startCluster(
           service: own,
           configurations: service,
           bundle: () => serving.bundle(),
-          holds: term.holds,
           onRepaired: (kind) => {
             metrics.repairs.add({ kind })
             log.info({ kind }, 'a caBundle was put right')
@@ -158,7 +157,7 @@ export async function startCluster(
           },
         }),
       )
-      await untilAborted(term.signal)
+      await untilAborted(term)
     },
   })
   const ops = await listenOps({

@@ -1,9 +1,9 @@
-import { onAbort } from '../base/abort.ts'
-import { after, elapsed, jitter, now as timeOfDay, sleep } from '../base/clock.ts'
+import { follow } from '../base/abort.ts'
+import { after, elapsed, jitter, now, sleep } from '../base/clock.ts'
 import type { JsonObject } from '../api/kube/json.ts'
 import { objectAt, textAt } from '../api/kube/json-at.ts'
 import type { ApiServer } from './api/api-server.ts'
-import { isConflict, isNotFound } from './api/failure.ts'
+import { isConflict } from './api/failure.ts'
 
 /** The names and times of the election, as client-go's leaderelection has them. */
 export interface ElectionOptions {
@@ -19,34 +19,16 @@ export interface ElectionOptions {
   readonly retryMs: number
 }
 
-/** The time for which one process leads. */
-export interface Term {
-  /** Aborts when the process no longer leads, or is to stop. */
-  readonly signal: AbortSignal
-  /**
-   * Whether it still leads, by the clock. Checked before each write, since a process that was
-   * frozen notices its signal late. True no longer than `renewMs` after the start of the last
-   * successful renewal, before another process may lead.
-   */
-  readonly holds: () => boolean
-}
-
 export interface LeadershipOptions extends ElectionOptions {
   readonly api: ApiServer
   /**
-   * Called when this process leads; leads on until it settles or the term ends, and is awaited
-   * then.
+   * Called when this process leads, until `term` aborts or it settles itself; is awaited then. Two
+   * processes may both take themselves for the leader for moments, one whose machine slept: what it
+   * writes names the version that it has read, or does no harm twice.
    */
-  readonly lead: (term: Term) => Promise<void>
+  readonly lead: (term: AbortSignal) => Promise<void>
   readonly onFailure: (cause: unknown) => void
   readonly onChange?: (leads: boolean, holder: string) => void
-}
-
-class NoLongerLeads extends Error {
-  readonly code = 'NO_LONGER_LEADS'
-  constructor() {
-    super('this process no longer leads')
-  }
 }
 
 /**
@@ -73,15 +55,11 @@ export class Leadership implements AsyncDisposable {
   readonly #stopped = new AbortController()
   readonly #running: Promise<void>
   #seen: ObservedLease | undefined
-  /**
-   * Both clocks at the start of the last successful renewal: one of them stops while the machine
-   * sleeps.
-   */
-  #renewed: { readonly elapsed: number; readonly time: number } | undefined
+  #term: AbortSignal | undefined
 
   constructor(options: LeadershipOptions) {
     this.#options = options
-    this.#running = this.#run()
+    this.#running = this.#run(this.#stopped.signal)
   }
 
   /** The last observed holder. */
@@ -90,64 +68,44 @@ export class Leadership implements AsyncDisposable {
   }
 
   get leads(): boolean {
-    return this.#holds()
+    return this.#term?.aborted === false
   }
 
-  #holds(): boolean {
-    const renewed = this.#renewed
-    if (renewed === undefined) return false
-    const { renewMs } = this.#options
-    return elapsed() - renewed.elapsed < renewMs && timeOfDay() - renewed.time < renewMs
-  }
-
-  async #run(): Promise<void> {
-    const { retryMs } = this.#options
-    const { signal } = this.#stopped
+  async #run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      if (await this.#try()) await this.#lead(signal)
-      else await sleep(retryMs * jitter(1, 1.2), signal)
+      const began = elapsed()
+      if (await this.#try()) await this.#lead(began)
+      else await sleep(this.#options.retryMs * jitter(1, 1.2), signal)
     }
   }
 
-  async #lead(stopped: AbortSignal): Promise<void> {
-    const { lead, onChange, onFailure, identity, retryMs } = this.#options
+  /** `renewed`: when the attempt began that took the lease. */
+  async #lead(renewed: number): Promise<void> {
+    const { lead, onChange, onFailure, identity, retryMs, renewMs } = this.#options
     const term = new AbortController()
+    using _stopped = follow(this.#stopped.signal, term)
+    const end = (): void => term.abort()
+    this.#term = term.signal
     onChange?.(true, identity)
-    let ended = false
-    const work = lead({ signal: term.signal, holds: () => !term.signal.aborted && this.#holds() })
-      .catch(onFailure)
-      .finally(() => {
-        ended = true
-      })
-    const end = (): void => term.abort(new NoLongerLeads())
-    using _followed = onAbort(stopped, end)
-    while (!stopped.aborted && !ended && this.#holds()) {
+    const work = lead(term.signal).catch(onFailure).finally(end)
+    for (let last = renewed; !term.signal.aborted;) {
       // A renewal that hangs does not keep the term from ending.
-      using _expiry = after(this.#left(), end)
-      await sleep(Math.min(retryMs, this.#left()), stopped)
-      if (stopped.aborted || ended) break
-      if (!(await this.#try()) && this.#seen?.holder !== identity) break
+      using _expiry = after(Math.max(0, last + renewMs - elapsed()), end)
+      await sleep(retryMs, term.signal)
+      if (term.signal.aborted) break
+      const began = elapsed()
+      if (await this.#try()) last = began
+      else if (this.#seen?.holder !== identity) end()
     }
-    end()
     await work
     await this.#release()
     onChange?.(false, this.holder)
   }
 
-  #left(): number {
-    const renewed = this.#renewed
-    return renewed === undefined
-      ? 0
-      : Math.max(0, this.#options.renewMs - (elapsed() - renewed.elapsed))
-  }
-
   /** Whether the lease is ours now. A failure is reported, and counts as no. */
   async #try(): Promise<boolean> {
-    const began = { elapsed: elapsed(), time: timeOfDay() }
     try {
-      if (!(await this.#take())) return false
-      this.#renewed = began
-      return true
+      return await this.#take()
     } catch (cause) {
       if (!isConflict(cause)) this.#options.onFailure(cause)
       return false
@@ -155,52 +113,47 @@ export class Leadership implements AsyncDisposable {
   }
 
   async #take(): Promise<boolean> {
-    const { namespace, name, identity, leaseMs } = this.#options
+    const { identity } = this.#options
     const lease = await this.#read()
-    const time = microTime()
-    const now = {
-      holderIdentity: identity,
-      leaseDurationSeconds: Math.max(1, Math.ceil(leaseMs / 1000)),
-      renewTime: time,
+    if (lease !== undefined) {
+      const { holder, at, leaseMs } = this.#observe(lease)
+      if (holder !== identity && holder !== '' && elapsed() - at < leaseMs) return false
     }
-    if (lease === undefined) {
-      const spec = { ...now, acquireTime: time, leaseTransitions: 0 }
-      const made = { ...kind, metadata: { name, namespace }, spec }
-      this.#observe(await this.#call('POST', '', made))
-      return true
-    }
-    const seen = this.#observe(lease)
-    const ours = seen.holder === identity
-    if (!ours && seen.holder !== '' && elapsed() - seen.at < seen.leaseMs) return false
-    const { acquireTime = time, leaseTransitions } = objectAt(lease, 'spec')
-    const spec = {
-      ...now,
-      acquireTime: ours ? acquireTime : time,
-      leaseTransitions: Number(leaseTransitions ?? 0) + (ours ? 0 : 1),
-    }
-    this.#observe(await this.#call('PUT', `/${name}`, { ...lease, spec }))
+    await this.#write(lease, identity)
     return true
   }
 
-  async #read(): Promise<JsonObject | undefined> {
-    try {
-      return await this.#call('GET', `/${this.#options.name}`)
-    } catch (cause) {
-      if (isNotFound(cause)) return undefined
-      throw cause
+  /** Makes `holder` the one that has the lease; '': free. `lease`: as it was read. */
+  async #write(lease: JsonObject | undefined, holder: string): Promise<void> {
+    const { api, namespace, name, leaseMs } = this.#options
+    const before = objectAt(lease, 'spec')
+    const renewTime = new Date(now()).toISOString().replace('Z', '000Z')
+    const isNew = holder !== '' && textAt(before, 'holderIdentity') !== holder
+    const spec = {
+      holderIdentity: holder,
+      leaseDurationSeconds: holder === '' ? 1 : Math.max(1, Math.ceil(leaseMs / 1000)),
+      acquireTime: isNew ? renewTime : (before['acquireTime'] ?? renewTime),
+      renewTime,
+      leaseTransitions: Number(before['leaseTransitions'] ?? 0) + (isNew && lease ? 1 : 0),
     }
+    const made = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }
+    const written = await api.call({
+      ...this.#inTime,
+      method: lease ? 'PUT' : 'POST',
+      path: lease ? `${pathIn(namespace)}/${name}` : pathIn(namespace),
+      body: JSON.stringify({ ...made, metadata: { name, namespace }, ...lease, spec }),
+    })
+    this.#observe(written)
+  }
+
+  #read(): Promise<JsonObject | undefined> {
+    const { api, namespace, name } = this.#options
+    return api.get(`${pathIn(namespace)}/${name}`, this.#inTime)
   }
 
   /** A request that hangs is given up in time for another try. */
-  #call(method: 'GET' | 'POST' | 'PUT', name: string, lease?: JsonObject): Promise<JsonObject> {
-    const { api, namespace, renewMs } = this.#options
-    return api.call({
-      method,
-      path: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases${name}`,
-      ...(lease && { body: JSON.stringify(lease) }),
-      urgent: true,
-      timeoutMs: Math.ceil(renewMs / 2),
-    })
+  get #inTime() {
+    return { timeoutMs: Math.ceil(this.#options.renewMs / 2) }
   }
 
   #observe(lease: JsonObject): ObservedLease {
@@ -219,23 +172,13 @@ export class Leadership implements AsyncDisposable {
 
   /** Gives the lease up where it is still ours; if that fails it ends by itself. */
   async #release(): Promise<void> {
-    this.#renewed = undefined
-    const { name, identity } = this.#options
-    if (this.#seen?.holder !== identity) return
+    const { identity, onFailure } = this.#options
+    if (this.holder !== identity) return
     try {
       const lease = await this.#read()
-      if (lease === undefined || textAt(lease, 'spec', 'holderIdentity') !== identity) return
-      const time = microTime()
-      const spec = {
-        leaseTransitions: Number(objectAt(lease, 'spec')['leaseTransitions'] ?? 0),
-        holderIdentity: '',
-        leaseDurationSeconds: 1,
-        acquireTime: time,
-        renewTime: time,
-      }
-      this.#observe(await this.#call('PUT', `/${name}`, { ...lease, spec }))
+      if (textAt(lease, 'spec', 'holderIdentity') === identity) await this.#write(lease, '')
     } catch (cause) {
-      if (!isConflict(cause)) this.#options.onFailure(cause)
+      if (!isConflict(cause)) onFailure(cause)
     }
   }
 
@@ -246,7 +189,5 @@ export class Leadership implements AsyncDisposable {
   }
 }
 
-const kind = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' }
-
-/** Now, with microseconds. */
-const microTime = (): string => new Date(timeOfDay()).toISOString().replace('Z', '000Z')
+const pathIn = (namespace: string): string =>
+  `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`

@@ -6,8 +6,7 @@ import { contextOf } from '../node/lint/context.ts'
 import type { ClusterLookup } from './admission/lookup.ts'
 import { isDnsLabel } from './admission/names.ts'
 import type { ApiServer } from './api/api-server.ts'
-import { isNotFound } from './api/failure.ts'
-import type { ApiInformer } from './api/informer.ts'
+import type { Informer } from '../api/reflector/informer.ts'
 import { poolsPath } from './pools.ts'
 
 /**
@@ -27,22 +26,10 @@ const metadataOnly = (kind: string): string =>
  * where they are not there yet. Nodes come from the API server, as only the leader has an informer
  * of them.
  */
-export function liveLookup(api: ApiServer, pools: ApiInformer<NodePool>): ClusterLookup {
-  const ask = async (path: string, accept: string): Promise<JsonObject | undefined | 'unknown'> => {
-    try {
-      // Retry-After is longer than the webhook's deadline.
-      return await api.call({
-        method: 'GET',
-        path,
-        accept,
-        urgent: true,
-        timeoutMs: patienceMs,
-        tries: 1,
-      })
-    } catch (cause) {
-      return isNotFound(cause) ? undefined : 'unknown'
-    }
-  }
+export function liveLookup(api: ApiServer, pools: Informer<NodePool>): ClusterLookup {
+  // Retry-After is longer than the webhook's deadline.
+  const ask = (path: string, accept: string): Promise<JsonObject | undefined | 'unknown'> =>
+    api.get(path, { accept, timeoutMs: patienceMs, tries: 1 }).catch(() => 'unknown' as const)
   const namespaces = new LRUCache<string, JsonObject>({ max: 2_000, ttl: namespaceMs })
   const namespaceOf = async (name: string): Promise<JsonObject | undefined> => {
     const known = namespaces.get(name)

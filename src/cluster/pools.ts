@@ -1,6 +1,7 @@
 import type { NodePool } from '../api/kube/node-pool.ts'
 import type { ApiServer } from './api/api-server.ts'
-import { ApiInformer, type ApiInformerOptions } from './api/informer.ts'
+import type { Informer } from '../api/reflector/informer.ts'
+import { apiInformer, type ApiInformerOptions } from './api/informer.ts'
 
 /** Of the collection of pools, in the version they are stored in. */
 export const poolsPath = '/apis/apps.openyurt.io/v1beta2/nodepools'
@@ -13,8 +14,8 @@ export const poolDefinitionPath =
 export const poolInformer = (
   api: ApiServer,
   options: Pick<ApiInformerOptions<NodePool>, 'onChange' | 'onFailure'> = {},
-): ApiInformer<NodePool> =>
-  new ApiInformer(api, {
+): Informer<NodePool> =>
+  apiInformer(api, {
     path: poolsPath,
     // The API server keeps objects of this kind to their schema.
     transform: (object) => withoutManagers(object as unknown as NodePool),

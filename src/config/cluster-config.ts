@@ -28,12 +28,10 @@ export type ClusterAccess =
       readonly caFile: string
     }
 
-/** How to reach the API server, and how often. */
+/** How to reach the API server. */
 export interface ClusterClientConfig {
   readonly access: ClusterAccess
   readonly namespace: string
-  readonly qps: number
-  readonly burst: number
 }
 
 /** The serving certificate of the webhooks: files, or one that is created and kept in a Secret. */
@@ -195,8 +193,6 @@ function read<Table extends OptionTable & typeof giveBackOptions, Config>(
   const client: ClusterClientConfig = {
     access: 'wrong' in access ? { kind: 'kubeconfig', file: '' } : access,
     namespace: given('namespace') ? values.namespace : (ownNamespace(sources) ?? values.namespace),
-    qps: values['kube-api-qps'],
-    burst: values['kube-api-burst'],
   }
   const config = make(values, client, mistakes)
   return mistakes.length > 0

@@ -4,6 +4,8 @@ import { configFile, logLevel, readableFile } from './operation-options.ts'
 import { option, type Option } from './option.ts'
 import * as is from './value.ts'
 
+const fairness = 'API servers share themselves out (API Priority and Fairness)'
+
 /** How `nodehub cluster` and its subcommands reach the API server. */
 const access = {
   kubeconfig: option({
@@ -24,18 +26,8 @@ const access = {
     default: 'kube-system',
     defaultShown: "the pod's, else kube-system",
   }),
-  'kube-api-qps': option({
-    type: is.count(1, 10_000),
-    group: 'API servers',
-    help: 'Requests per second to the API server, without watches and the Lease.',
-    default: 50,
-  }),
-  'kube-api-burst': option({
-    type: is.count(1, 100_000),
-    group: 'API servers',
-    help: 'The burst of these requests.',
-    default: 100,
-  }),
+  'kube-api-qps': former(is.count(1, 10_000), 'Requests per second to the API server.', fairness),
+  'kube-api-burst': former(is.count(1, 100_000), 'The burst of these requests.', fairness),
 } as const satisfies Readonly<Record<string, Option<unknown>>>
 
 /** Every setting of `nodehub cluster`, by flag name. */

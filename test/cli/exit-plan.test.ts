@@ -25,8 +25,6 @@ async function plan(
   const config: ExitPlanConfig = {
     access: { kind: 'kubeconfig', file: kubeconfig },
     namespace: 'kube-system',
-    qps: 1000,
-    burst: 1000,
     mixed: 'ask',
     keepOff: [],
     output: 'table',

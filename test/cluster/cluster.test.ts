@@ -43,8 +43,6 @@ const configFor = (
 ): ClusterConfig => ({
   access: { kind: 'kubeconfig', file: kubeconfig },
   namespace: 'kube-system',
-  qps: 1000,
-  burst: 1000,
   webhooks: {
     address: '127.0.0.1',
     port: 0,

@@ -38,8 +38,6 @@ async function lookup(
   const connected = await connect({
     access: { kind: 'kubeconfig', file },
     namespace: 'x',
-    qps: 1000,
-    burst: 1000,
   })
   const pools = poolInformer(connected.api)
   t.teardown(async () => {

@@ -24,8 +24,6 @@ void t.test('a kubeconfig is all that must be given', async (t) => {
   t.match('config' in read && read.config, {
     access: { kind: 'kubeconfig', file: '/k' },
     namespace: 'kube-system',
-    qps: 50,
-    burst: 100,
     webhooks: {
       port: 10283,
       service: 'nodehub-cluster',

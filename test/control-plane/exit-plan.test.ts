@@ -240,8 +240,6 @@ async function run(
   const config: ExitPlanConfig = {
     access: { kind: 'kubeconfig', file: plane.kubeconfig(administrator) },
     namespace: 'kube-system',
-    qps: 50,
-    burst: 100,
     mixed: 'ask',
     keepOff: [],
     output: 'table',

@@ -36,7 +36,7 @@ void t.test(
   async (t) => {
     const plane = await startControlPlane(t)
     const times = ['--lease-duration=4s', '--renew-deadline=3s', '--retry-period=500ms']
-    const pace = ['--kube-api-qps=12', '--kube-api-burst=5']
+    const pace = ['--workers=1']
     const set = await startReplicas(t, plane, [...times, ...pace])
     await admits(plane.admin, 'at the beginning')
     await t.test('applying a workload warns', (t) => warns(t, plane))
@@ -195,7 +195,7 @@ async function rotation(t: Test, { admin }: ControlPlane, set: ReplicaSet): Prom
 }
 
 async function killed(t: Test, { admin }: ControlPlane, set: ReplicaSet): Promise<void> {
-  const count = 80
+  const count = 400
   const labels = { 'apps.openyurt.io/nodepool': 'kiosks' }
   const names = Array.from({ length: count }, (_, i) => `kiosk-${i}`)
   const node = (name: string) => ({ kind: 'Node', apiVersion: 'v1', metadata: { name, labels } })

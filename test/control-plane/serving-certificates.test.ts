@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { newKey, signingRequest } from '../../src/certificates/signing-request.ts'
 import { connect } from '../../src/cluster/api/connect.ts'
-import { ApiInformer } from '../../src/cluster/api/informer.ts'
+import { apiInformer } from '../../src/cluster/api/informer.ts'
 import { ServingCertificateApprover } from '../../src/cluster/certificates/approver.ts'
 import { nodeFacts, type NodeFacts } from '../../src/cluster/controller/node-facts.ts'
 import { roles } from '../../src/cluster/install/roles.ts'
@@ -104,12 +104,12 @@ async function startApprover(t: Test, plane: ControlPlane) {
   const connected = await connect(result.config)
   t.teardown(() => connected[Symbol.asyncDispose]())
   const { api } = connected
-  const nodes = new ApiInformer<NodeFacts>(api, { path: '/api/v1/nodes', transform: nodeFacts })
+  const nodes = apiInformer<NodeFacts>(api, { path: '/api/v1/nodes', transform: nodeFacts })
   t.teardown(() => nodes[Symbol.asyncDispose]())
   const failures: unknown[] = []
   const approver = new ServingCertificateApprover({
     api,
-    term: { signal: new AbortController().signal, holds: () => true },
+    term: new AbortController().signal,
     rules: result.config.hubCertificates,
     nodes: nodes.items,
     nodesListed: nodes.listed,

@@ -67,8 +67,6 @@ export async function startTestCluster(
       {
         access: { kind: 'kubeconfig', file: kubeconfig },
         namespace: 'kube-system',
-        qps: 5000,
-        burst: 5000,
       },
       onRequest,
     )

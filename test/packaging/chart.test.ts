@@ -227,7 +227,7 @@ void t.test(
                 '--pod-host-network',
                 '--client-ca=/etc/nodehub/client-ca/ca.crt',
                 '--log-level=debug',
-                '--kube-api-qps=100',
+                '--workers=32',
               ],
               env: [{ value: '--max-old-space-size=1280' }],
               resources: { requests: { memory: '256Mi' }, limits: { memory: '2Gi' } },

@@ -103,7 +103,7 @@ function subcommand<Flags extends typeof commonFlags>(one: Subcommand<Flags>): C
         ...(file !== undefined && { file }),
         ...(context !== undefined && { context }),
       } as const
-      const config = { access, namespace: 'kube-system', qps: 50, burst: 100 }
+      const config = { access, namespace: 'kube-system' }
       return withApi(config, { command, terminal, failed: 2 }, (api) => act(api, call))
     },
   }

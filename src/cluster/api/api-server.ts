@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici'
 import { follow } from '../../base/abort.ts'
-import { after, sleep, elapsed } from '../../base/clock.ts'
+import { after, sleep } from '../../base/clock.ts'
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiAccess } from './access.ts'
@@ -16,9 +16,7 @@ export interface ApiRequest {
   readonly contentType?: string
   /** Default: JSON. */
   readonly accept?: string
-  readonly signal?: AbortSignal
-  /** Goes past the rate limit: renewing a lease is never late for the sake of other requests. */
-  readonly urgent?: boolean
+  readonly signal?: AbortSignal | undefined
   /** How many attempts are made while the API server answers with Retry-After. Default: 6. */
   readonly tries?: number
   /** Of the whole answer. Default: half a minute. */
@@ -32,7 +30,6 @@ export interface ApiResponse {
 }
 
 export interface ApiServerOptions {
-  readonly limit: RateLimit
   readonly userAgent: string
   /** Called for each request that was answered, and, without a status, for each that was not. */
   readonly onRequest?: (request: ApiRequest, status: number | undefined) => void
@@ -46,8 +43,8 @@ const longestWaitMs = 30_000
 const largestAnswer = 64 * 1024 * 1024
 
 /**
- * Sends requests to the API server as one client: within a rate limit, over reused connections, and
- * again where the server sheds load. All requests of `nodehub cluster` pass here.
+ * Sends requests to the API server as one client: over reused connections, and again where the
+ * server sheds load. All requests of `nodehub cluster` pass here.
  */
 export class ApiServer {
   readonly #access: ApiAccess
@@ -111,7 +108,6 @@ export class ApiServer {
       contentType = 'application/json',
       accept = 'application/json',
     } = request
-    if (request.urgent !== true) await this.#options.limit.take(signal)
     signal.throwIfAborted()
     const { agent, headers } = await this.#access.transport(refused)
     try {
@@ -148,9 +144,12 @@ export class ApiServer {
   }
 
   /** `undefined` where there is none. */
-  async get(path: string, signal?: AbortSignal): Promise<JsonObject | undefined> {
+  async get(
+    path: string,
+    how: Omit<ApiRequest, 'method' | 'path'> = {},
+  ): Promise<JsonObject | undefined> {
     try {
-      return await this.call({ method: 'GET', path, ...(signal && { signal }) })
+      return await this.call({ ...how, method: 'GET', path })
     } catch (error) {
       if (isNotFound(error)) return undefined
       throw error
@@ -166,7 +165,7 @@ export class ApiServer {
     let next = ''
     do {
       const query = { ...selectors, limit: '500', ...(next !== '' && { continue: next }) }
-      const page = await this.get(`${path}?${new URLSearchParams(query)}`, signal)
+      const page = await this.get(`${path}?${new URLSearchParams(query)}`, { signal })
       yield* listAt(page, 'items').filter(isObject)
       next = textAt(page, 'metadata', 'continue')
     } while (next !== '')
@@ -183,7 +182,7 @@ export class ApiServer {
       path,
       contentType: 'application/merge-patch+json',
       body: JSON.stringify(patch),
-      ...(signal && { signal }),
+      signal,
     })
   }
 }
@@ -195,34 +194,4 @@ function retryDelayOf({ status, headers }: ApiResponse): number | undefined {
   return Number.isFinite(seconds) && seconds >= 0
     ? Math.min(seconds * 1000, longestWaitMs)
     : undefined
-}
-
-/**
- * A bucket of `burst` permissions that fills by `perSecond`, as client-go's flow control; first
- * come, first served.
- */
-export class RateLimit {
-  readonly #perSecond: number
-  readonly #burst: number
-  #left: number
-  #at = elapsed()
-
-  constructor(perSecond: number, burst: number) {
-    this.#perSecond = perSecond
-    this.#burst = burst
-    this.#left = burst
-  }
-
-  /**
-   * Resolves when a request may be sent, or at once when `signal` aborts: callers check their
-   * signal.
-   */
-  async take(signal?: AbortSignal): Promise<void> {
-    const now = elapsed()
-    this.#left = Math.min(this.#burst, this.#left + ((now - this.#at) / 1000) * this.#perSecond)
-    this.#at = now
-    // A permission is taken before it is there, so that the next caller waits longer.
-    this.#left -= 1
-    if (this.#left < 0) await sleep((-this.#left / this.#perSecond) * 1000, signal)
-  }
 }

@@ -1,7 +1,7 @@
 import { ownVersion } from '../../base/own-version.ts'
 import type { ClusterClientConfig } from '../../config/cluster-config.ts'
 import { openAccess } from './access.ts'
-import { ApiServer, RateLimit, type ApiServerOptions } from './api-server.ts'
+import { ApiServer, type ApiServerOptions } from './api-server.ts'
 
 /** A connected API server; disposing closes the connections. */
 export interface ConnectedApi extends AsyncDisposable {
@@ -11,12 +11,11 @@ export interface ConnectedApi extends AsyncDisposable {
 
 /** Reads the credentials and sends nothing yet. Throws where they cannot be read. */
 export async function connect(
-  { access: where, qps, burst }: ClusterClientConfig,
+  { access: where }: ClusterClientConfig,
   onRequest?: ApiServerOptions['onRequest'],
 ): Promise<ConnectedApi> {
   const access = await openAccess(where)
   const api = new ApiServer(access, {
-    limit: new RateLimit(qps, burst),
     userAgent: `nodehub-cluster/${ownVersion()}`,
     ...(onRequest && { onRequest }),
   })

@@ -12,42 +12,28 @@ export interface ApiInformerOptions<Item> extends Pick<
   readonly path: string
   /** Selectors. */
   readonly query?: Readonly<Record<string, string>>
-  /** Makes the item that is stored of an object. `before` is the item stored until now. */
-  readonly transform: (object: JsonObject, before: Item | undefined) => Item
+  /** Makes the item to store of an object, if any. `before` is the item stored until now. */
+  readonly transform: (object: JsonObject, before: Item | undefined) => Item | undefined
 }
 
 /** Bounds the memory that one answer takes at the API server and here. */
 const pageSize = 500
 
 /** An informer of a collection of the cluster's API server. */
-export class ApiInformer<Item> extends Informer<Item> {
-  readonly #transform: ApiInformerOptions<Item>['transform']
-
-  constructor(api: ApiServer, options: ApiInformerOptions<Item>) {
-    super({
-      ...options,
-      reads: requestedReads({
-        encoding: 'json',
-        listQuery: () => ({ limit: String(pageSize) }),
-        open: (query, signal) => open(api, options, query, signal),
-      }),
-      transform: ({ bytes }, before) =>
-        options.transform(JSON.parse(Buffer.from(bytes).toString()) as JsonObject, before),
-    })
-    this.#transform = options.transform
-  }
-
-  /**
-   * Stores the object that a write was answered with before the watch shows it, unless `isNewer`
-   * says that the watch has shown a later one.
-   */
-  written(key: string, object: JsonObject, isNewer: (now: Item, before: Item) => boolean): void {
-    const before = this.items.get(key)
-    if (before === undefined) return
-    const now = this.#transform(object, before)
-    if (isNewer(now, before)) this.items.set(key, now)
-  }
-}
+export const apiInformer = <Item>(
+  api: ApiServer,
+  options: ApiInformerOptions<Item>,
+): Informer<Item> =>
+  new Informer({
+    ...options,
+    reads: requestedReads({
+      encoding: 'json',
+      listQuery: () => ({ limit: String(pageSize) }),
+      open: (query, signal) => open(api, options, query, signal),
+    }),
+    transform: ({ bytes }, before) =>
+      options.transform(JSON.parse(Buffer.from(bytes).toString()) as JsonObject, before),
+  })
 
 /** Throws `ResourceExpired`, or an `ApiFailure` for any other answer but 200. */
 async function open<Item>(
@@ -57,7 +43,7 @@ async function open<Item>(
   signal: AbortSignal,
 ): Promise<AsyncIterable<Buffer>> {
   const full = `${path}?${new URLSearchParams({ ...selectors, ...query })}`
-  const answer = await api.open({ method: 'GET', path: full, urgent: true }, signal)
+  const answer = await api.open({ method: 'GET', path: full }, signal)
   if (answer.statusCode === 200) return answer.body as AsyncIterable<Buffer>
   const failure = new ApiFailure(`GET ${full}`, answer.statusCode, await answer.body.text())
   throw isGone(failure) ? new ResourceExpired() : failure

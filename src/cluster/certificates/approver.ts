@@ -3,18 +3,18 @@ import { timeText } from '../../certificates/validity.ts'
 import type { HubCertificateRules } from '../../config/cluster-config.ts'
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt } from '../../api/kube/json-at.ts'
+import type { Informer } from '../../api/reflector/informer.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
-import { ApiInformer } from '../api/informer.ts'
+import { apiInformer } from '../api/informer.ts'
 import type { NodeFacts } from '../controller/node-facts.ts'
 import { WorkQueue } from '../controller/work-queue.ts'
-import type { Term } from '../leadership.ts'
 import { judge, type CertificateRequestFacts } from './judgement.ts'
 
 export interface ApproverOptions {
   readonly api: ApiServer
-  /** The time for which this process may write. */
-  readonly term: Pick<Term, 'signal' | 'holds'>
+  /** Aborts when this process no longer leads. */
+  readonly term: AbortSignal
   readonly rules: HubCertificateRules
   /** Every node of the cluster. */
   readonly nodes: ReadonlyMap<string, NodeFacts>
@@ -50,31 +50,30 @@ const longestRequest = 64 * 1024
 export class ServingCertificateApprover implements AsyncDisposable {
   readonly #options: ApproverOptions
   readonly #queue: WorkQueue
-  readonly #informers: readonly ApiInformer<Pending | undefined>[]
+  readonly #informers: readonly Informer<Pending>[]
   #started = false
 
   constructor(options: ApproverOptions) {
     this.#options = options
     const { api, rules, term } = options
     const onFailure = (what: string, cause: unknown): void => {
-      if (!isConflict(cause) && term.holds()) options.onFailure?.(what, cause)
+      if (!isConflict(cause) && !term.aborted) options.onFailure?.(what, cause)
     }
     this.#queue = new WorkQueue({
       workers: 2,
       act: (name) => this.#decide(name),
       onFailure: (name, cause) => onFailure(`certificatesigningrequest ${name}`, cause),
     })
-    this.#informers = rules.signers.map(
-      (signer) =>
-        new ApiInformer<Pending | undefined>(api, {
-          path,
-          query: { fieldSelector: `spec.signerName=${signer}` },
-          transform: pending,
-          onChange: (name, now) => {
-            if (this.#started && now) this.#queue.add(name)
-          },
-          onFailure: (cause) => onFailure('certificatesigningrequests', cause),
-        }),
+    this.#informers = rules.signers.map((signer) =>
+      apiInformer<Pending>(api, {
+        path,
+        query: { fieldSelector: `spec.signerName=${signer}` },
+        transform: pending,
+        onChange: (name, now) => {
+          if (this.#started && now) this.#queue.add(name)
+        },
+        onFailure: (cause) => onFailure('certificatesigningrequests', cause),
+      }),
     )
     void options.nodesListed.then(() => this.#start())
   }
@@ -87,8 +86,7 @@ export class ServingCertificateApprover implements AsyncDisposable {
 
   #start(): void {
     this.#started = true
-    for (const { items } of this.#informers)
-      for (const [name, request] of items) if (request) this.#queue.add(name)
+    for (const { items } of this.#informers) for (const name of items.keys()) this.#queue.add(name)
   }
 
   async #decide(name: string): Promise<number | undefined> {
@@ -108,7 +106,7 @@ export class ServingCertificateApprover implements AsyncDisposable {
   /** Read for each decision: a failed read is retried, as the whole decision is. */
   async #serviceAddresses(): Promise<readonly string[]> {
     const { api, term } = this.#options
-    const service = await api.call({ method: 'GET', path: servicePath, signal: term.signal })
+    const service = await api.call({ method: 'GET', path: servicePath, signal: term })
     return listAt(service, 'spec', 'clusterIPs').map(String)
   }
 
@@ -123,7 +121,6 @@ export class ServingCertificateApprover implements AsyncDisposable {
     message: string,
   ): Promise<boolean> {
     const { api, term } = this.#options
-    if (!term.holds()) return false
     const condition = {
       type: verdict === 'approved' ? 'Approved' : 'Denied',
       status: 'True',
@@ -136,7 +133,7 @@ export class ServingCertificateApprover implements AsyncDisposable {
       status: { conditions: [...conditions, condition] },
     }
     try {
-      await api.patch(`${path}/${name}/approval`, patch, term.signal)
+      await api.patch(`${path}/${name}/approval`, patch, term)
       return true
     } catch (cause) {
       if (isNotFound(cause)) return false

@@ -1,23 +1,22 @@
 import { nodePoolLabel, type NodePool } from '../../api/kube/node-pool.ts'
-import { isNewer } from '../../api/kube/resource-version.ts'
 import type { JsonObject } from '../../api/kube/json.ts'
+import type { Informer } from '../../api/reflector/informer.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict, isNotFound } from '../api/failure.ts'
-import { ApiInformer } from '../api/informer.ts'
+import { apiInformer } from '../api/informer.ts'
 import { recordEvent } from '../events.ts'
-import type { Term } from '../leadership.ts'
 import { poolInformer, poolsPath } from '../pools.ts'
 import { nodeFacts, type NodeFacts } from './node-facts.ts'
 import { podNetworkPods } from './pods.ts'
-import { reconcileNode, reconcilePool, type NodeEvent, type PodNetworkPods } from './reconcile.ts'
+import { reconcileNode, reconcilePool, type NodeEvent } from './reconcile.ts'
 import { WorkQueue } from './work-queue.ts'
 
 export type WrittenObject = 'node' | 'pool' | 'pool status'
 
 export interface PoolControllerOptions {
   readonly api: ApiServer
-  /** The time for which this process may write. */
-  readonly term: Pick<Term, 'signal' | 'holds'>
+  /** Aborts when this process no longer leads. */
+  readonly term: AbortSignal
   /** Nodes that are worked on at a time. */
   readonly workers: number
   readonly onWrite?: (what: WrittenObject, name: string) => void
@@ -27,13 +26,6 @@ export interface PoolControllerOptions {
   readonly withheldMs?: number
 }
 
-class NoLongerWriting extends Error {
-  readonly code = 'NO_LONGER_WRITING'
-  constructor() {
-    super('another process may lead by now: nothing is written')
-  }
-}
-
 /**
  * Brings nodes and pools to the outcome of `reconcileNode` and `reconcilePool`, while this process
  * leads. A node is written at most once for a change, and only in the version that was read; where
@@ -41,12 +33,10 @@ class NoLongerWriting extends Error {
  */
 export class PoolController implements AsyncDisposable {
   readonly #options: PoolControllerOptions
-  readonly #pools: ApiInformer<NodePool>
-  readonly #nodes: ApiInformer<NodeFacts>
+  readonly #pools: Informer<NodePool>
+  readonly #nodes: Informer<NodeFacts>
   readonly #nodeQueue: WorkQueue
   readonly #poolQueue: WorkQueue
-  /** Names of nodes by the pool that their label names. */
-  readonly #members = new Map<string, Set<string>>()
   /** Nodes for which the label is withheld, with the pods that it is withheld for. */
   readonly #withheld = new Map<string, readonly string[]>()
   #started = false
@@ -55,7 +45,7 @@ export class PoolController implements AsyncDisposable {
     const { api, workers } = options
     const onFailure = (what: string, cause: unknown): void => {
       // Another client wrote first, or another process leads: that is no failure.
-      if (!isConflict(cause) && options.term.holds()) options.onFailure?.(what, cause)
+      if (!isConflict(cause) && !options.term.aborted) options.onFailure?.(what, cause)
     }
     this.#options = options
     this.#nodeQueue = new WorkQueue({
@@ -72,7 +62,7 @@ export class PoolController implements AsyncDisposable {
       onChange: (name, now, before) => this.#poolChanged(name, now, before),
       onFailure: (cause) => onFailure('nodepools', cause),
     })
-    this.#nodes = new ApiInformer<NodeFacts>(api, {
+    this.#nodes = apiInformer<NodeFacts>(api, {
       path: '/api/v1/nodes',
       transform: (node, before) => sinceBefore(nodeFacts(node), before),
       onChange: (name, now, before) => this.#nodeChanged(name, now, before),
@@ -115,10 +105,6 @@ export class PoolController implements AsyncDisposable {
 
   #nodeChanged(name: string, now: NodeFacts | undefined, before: NodeFacts | undefined): void {
     const [is, was] = [poolNameOf(now), poolNameOf(before)]
-    if (is !== was || before === undefined) {
-      if (was !== '') this.#members.get(was)?.delete(name)
-      if (is !== '') this.#members.set(is, (this.#members.get(is) ?? new Set()).add(name))
-    }
     if (now === undefined) this.#withheld.delete(name)
     if (!this.#started) return
     if (now !== undefined && (before === undefined || differs(now, before)))
@@ -133,20 +119,21 @@ export class PoolController implements AsyncDisposable {
     this.#poolQueue.add(name)
     // Only this controller writes the status, and nodes do not depend on it.
     if (now && before && JSON.stringify(now.spec) === JSON.stringify(before.spec)) return
-    for (const node of this.#members.get(name) ?? []) this.#nodeQueue.add(node)
+    for (const node of this.#members(name)) this.#nodeQueue.add(node.name)
+  }
+
+  #members(pool: string): NodeFacts[] {
+    return [...this.#nodes.items.values()].filter((node) => poolNameOf(node) === pool)
   }
 
   async #node(name: string): Promise<number | undefined> {
     const node = this.#nodes.items.get(name)
     if (node === undefined) return undefined
     const pool = this.#pools.items.get(poolNameOf(node))
-    let pods: PodNetworkPods
-    let outcome = reconcileNode(node, pool, pods)
-    if (outcome.awaits === 'pods') {
-      const { api, term } = this.#options
-      pods = await podNetworkPods(api, name, term.signal)
-      outcome = reconcileNode(node, pool, pods)
-    }
+    const { api, term } = this.#options
+    let outcome = reconcileNode(node, pool, undefined)
+    if (outcome.awaits === 'pods')
+      outcome = reconcileNode(node, pool, await podNetworkPods(api, name, term))
     if (outcome.write !== undefined) {
       const { metadata, spec } = outcome.write
       const patch = {
@@ -155,9 +142,6 @@ export class PoolController implements AsyncDisposable {
       }
       const written = await this.#write('node', name, `/api/v1/nodes/${name}`, patch)
       if (written === undefined) return undefined
-      this.#nodes.written(name, written, (now, before) =>
-        isNewer(now.resourceVersion, before.resourceVersion),
-      )
     }
     const { withheldFor } = outcome
     if (withheldFor.length === 0) this.#withheld.delete(name)
@@ -168,8 +152,7 @@ export class PoolController implements AsyncDisposable {
 
   /** A failure to record an Event undoes nothing. */
   async #record({ name, uid }: NodeFacts, event: NodeEvent): Promise<void> {
-    const { api, term, onFailure } = this.#options
-    if (!term.holds()) return
+    const { api, onFailure } = this.#options
     try {
       // Events of controllers have the node's uid, those of the kubelet its name in that place;
       // kubectl describe reads both.
@@ -182,10 +165,7 @@ export class PoolController implements AsyncDisposable {
   async #pool(name: string): Promise<number | undefined> {
     const pool = this.#pools.items.get(name)
     if (pool === undefined) return undefined
-    const nodes = [...(this.#members.get(name) ?? [])].flatMap(
-      (node) => this.#nodes.items.get(node) ?? [],
-    )
-    const { write, status } = reconcilePool(pool, nodes)
+    const { write, status } = reconcilePool(pool, this.#members(name))
     let version = pool.metadata.resourceVersion
     for (const [what, path, patch] of [
       ['pool status', `${poolsPath}/${name}/status`, status && { status }],
@@ -196,9 +176,6 @@ export class PoolController implements AsyncDisposable {
       const written = await this.#write(what, name, path, { ...patch, metadata })
       if (written === undefined) return undefined
       version = (written as unknown as NodePool).metadata.resourceVersion
-      this.#pools.written(name, written, (now, before) =>
-        isNewer(now.metadata.resourceVersion, before.metadata.resourceVersion),
-      )
     }
     return undefined
   }
@@ -214,9 +191,8 @@ export class PoolController implements AsyncDisposable {
     patch: object,
   ): Promise<JsonObject | undefined> {
     const { api, term, onWrite, onConflict } = this.#options
-    if (!term.holds()) throw new NoLongerWriting()
     try {
-      const written = await api.patch(path, patch as JsonObject, term.signal)
+      const written = await api.patch(path, patch as JsonObject, term)
       onWrite?.(what, name)
       return written
     } catch (cause) {

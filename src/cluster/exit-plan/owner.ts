@@ -144,7 +144,7 @@ async function firstServed(
   signal: AbortSignal | undefined,
 ): Promise<{ readonly path: string; readonly object?: JsonObject }> {
   for (const path of paths) {
-    const object = await api.get(path, signal)
+    const object = await api.get(path, { signal })
     if (object !== undefined) return { path, object }
   }
   return { path: '' }

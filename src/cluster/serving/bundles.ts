@@ -17,8 +17,6 @@ export interface CaBundlesOptions {
   readonly configurations: string
   /** PEM; `undefined`: not known yet, and nothing is written. */
   readonly bundle: () => string | undefined
-  /** Whether this process may write. */
-  readonly holds: () => boolean
   readonly onRepaired?: (what: string) => void
   readonly onFailure?: (cause: unknown) => void
 }
@@ -69,12 +67,11 @@ export class CaBundles implements AsyncDisposable {
 
   /** Repairs every caBundle that differs. */
   async #follow(signal: AbortSignal): Promise<void> {
-    const { configurations, holds, onFailure } = this.#options
+    const { configurations, onFailure } = this.#options
     for (; !signal.aborted; await sleep(intervalMs, signal)) {
       const bundle = this.#options.bundle()
       if (bundle === undefined) continue
       for (const place of places(configurations)) {
-        if (!holds()) break
         try {
           await this.#repair(place, bundle)
         } catch (cause) {

@@ -63,7 +63,7 @@ export class CertificateSecret implements AsyncDisposable {
 
   async #read(signal: AbortSignal): Promise<true> {
     const { api, name, names, onRenewed } = this.#options
-    const secret = await api.get(`${this.#path}/${name}`, signal)
+    const secret = await api.get(`${this.#path}/${name}`, { signal })
     const before = secret && stateOfSecret(objectAt(secret, 'data') as Record<string, string>)
     const state = await rotated(before, names, now())
     if (state !== before) {

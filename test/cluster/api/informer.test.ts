@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ApiInformer } from '../../../src/cluster/api/informer.ts'
+import { apiInformer } from '../../../src/cluster/api/informer.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
 import { configMaps } from '../../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
@@ -20,7 +20,7 @@ const valueOf = (object: JsonObject): string => (object['data'] as { value: stri
 function follow(t: Tap, { api }: TestCluster) {
   const seen = new Condition()
   const changes: string[] = []
-  const followed = new ApiInformer<string>(api, {
+  const followed = apiInformer<string>(api, {
     path,
     transform: valueOf,
     onChange: (key, now, before) => {

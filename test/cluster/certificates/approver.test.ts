@@ -54,7 +54,7 @@ function startApprover(t: Teardown, { api }: TestCluster, options: Partial<Appro
   const decided: string[] = []
   const approver = new ServingCertificateApprover({
     api,
-    term: { signal: new AbortController().signal, holds: () => true },
+    term: new AbortController().signal,
     rules: {
       signers: [signer],
       organizations: [],
@@ -164,8 +164,7 @@ void t.test('CSRs wait until nodes are listed, and only the leader decides', asy
   cluster.sandbox.create(requests, await request('nodehub-1', 'edge-1'))
   const listed = Promise.withResolvers<void>()
   const first = startApprover(t, cluster, { nodesListed: listed.promise })
-  const term = { signal: new AbortController().signal, holds: () => false }
-  const second = startApprover(t, cluster, { term })
+  const second = startApprover(t, cluster, { term: AbortSignal.abort() })
   await second.approver.settled()
   t.strictSame(conditions(cluster, 'nodehub-1'), [])
   listed.resolve()
@@ -178,22 +177,19 @@ void t.test('a concurrent decision is not overruled', async (t) => {
   const cluster = await startTestCluster(t)
   const { sandbox } = cluster
   sandbox.create(requests, await request('nodehub-1', 'edge-1'))
+  const api = await cluster.connect()
+  const patch = api.patch.bind(api)
   let once = true
-  const { approver, decided } = startApprover(t, cluster, {
-    term: {
-      signal: new AbortController().signal,
-      // Asked right before the write.
-      holds: () => {
-        const object = sandbox.get(requests, 'nodehub-1')
-        if (once && object) {
-          once = false
-          const denied = { type: 'Denied', status: 'True', message: 'by hand' }
-          sandbox.update(requests, { ...object, status: { conditions: [denied] } }, 'status')
-        }
-        return true
-      },
-    },
-  })
+  api.patch = (...write) => {
+    const object = sandbox.get(requests, 'nodehub-1')
+    if (once && object) {
+      once = false
+      const denied = { type: 'Denied', status: 'True', message: 'by hand' }
+      sandbox.update(requests, { ...object, status: { conditions: [denied] } }, 'status')
+    }
+    return patch(...write)
+  }
+  const { approver, decided } = startApprover(t, { ...cluster, api })
   await approver.settled()
   await until('the watch to tell', async () => {
     await approver.settled()

@@ -31,8 +31,6 @@ const onNode = (name: string, nodeName: string, spec: JsonObject = {}): JsonObje
   spec: { nodeName, containers: [{ name: 'main', image: 'i' }], ...spec },
 })
 
-const lasting = { signal: new AbortController().signal, holds: () => true }
-
 class Running {
   readonly controller: PoolController
   readonly written: string[] = []
@@ -41,7 +39,7 @@ class Running {
   constructor(t: Teardown, { api }: TestCluster, options: Partial<PoolControllerOptions> = {}) {
     this.controller = new PoolController({
       api,
-      term: lasting,
+      term: new AbortController().signal,
       workers: 16,
       onWrite: (what, name) => {
         this.written.push(`${what} ${name}`)
@@ -173,7 +171,7 @@ void t.test('a process that no longer leads writes nothing', async (t) => {
   const { sandbox } = cluster
   sandbox.create(nodePools, pool('p', { labels: { zone: 'a' } }))
   sandbox.create(nodes, node('p-1', 'p'))
-  const { controller } = new Running(t, cluster, { term: { ...lasting, holds: () => false } })
+  const { controller } = new Running(t, cluster, { term: AbortSignal.abort() })
   await controller.settled()
   t.strictSame(sandbox.requests.filter(isWrite), [])
 })
