@@ -70,12 +70,6 @@ export const podsOf = (nodeName: string): CollectionQuery => ({
   fieldSelector: `spec.nodeName=${nodeName}`,
 })
 
-/** What changes with every change of the pods. It reads no object. */
-export function podsVersionOf(store: ObjectStore, nodeName: string): () => string {
-  const keys = (['protobuf', 'json'] as const).map((each) => keyOf(podsOf(nodeName), each))
-  return () => keys.map((key) => store.version(key)).join(' ')
-}
-
 /** Discovery without aggregation, and schemas, have one or two for each group and version. */
 const mostDocuments = 512
 

@@ -4,7 +4,7 @@ import { cursorOf, type Cursor, type Path } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { tokenIn } from '../../api/codec/token-request.ts'
 import type { GVR } from '../../api/kube/gvk.ts'
-import { namespacedName, type ApiObject } from '../../api/kube/object.ts'
+import type { ApiObject } from '../../api/kube/object.ts'
 import * as resources from '../../api/kube/resources.ts'
 import { selectorOfName } from '../../api/kube/selectors.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
@@ -82,7 +82,7 @@ interface KnownPod {
   readonly references: PodReferences | MalformedBody
 }
 
-/** 'damaged': their list cannot be read; `undefined`: it never came. */
+/** By their uids. 'damaged': their list cannot be read; `undefined`: it never came. */
 type KnownPods = Map<string, KnownPod> | 'damaged' | undefined
 
 /**
@@ -104,33 +104,44 @@ export class NodePods {
    * where another pod starts with the node, or one refers to something else.
    */
   async update(cache: KubeletCache): Promise<number> {
-    const pods = await this.#read(cache)
-    if (!isAlike(this.#pods, pods)) this.#changes += 1
-    this.#pods = pods
+    const before = this.#pods
+    this.#pods = await this.#read(cache, before instanceof Map ? before : new Map())
+    if (this.#pods !== before) this.#changes += 1
     return this.#changes
   }
 
-  async #read(cache: KubeletCache): Promise<KnownPods> {
-    const before = this.#pods instanceof Map ? this.#pods : new Map<string, KnownPod>()
-    const pods = new Map<string, KnownPod>()
+  async #read(cache: KubeletCache, known: Map<string, KnownPod>): Promise<KnownPods> {
     const slices = new TimeSlices()
-    const listed = cache.collection(podsOf(this.#nodeName), (member) => {
-      const known = before.get(namespacedName(member))
-      // A pod that is read again keeps its place.
-      if (known) pods.set(namespacedName(member), known)
-      return known?.version !== member.version || known.uid !== member.uid
+    const query = podsOf(this.#nodeName)
+    let kept = 0
+    const changed = cache.collection(query, ({ uid, version }) => {
+      const pod = known.get(uid)
+      if (pod) kept += 1
+      return pod?.version !== version
     })
-    if (!listed) return undefined
+    if (!changed) return undefined
+    // Some are gone.
+    if (kept < known.size) {
+      const listed = new Set<string>()
+      cache.collection(query, ({ uid }) => !listed.add(uid))
+      for (const uid of known.keys()) if (!listed.has(uid)) known.delete(uid)
+      this.#changes += 1
+    }
     try {
-      for (const pod of listed.objects) {
-        pods.set(namespacedName(pod), parsed(pod, listed, before.get(namespacedName(pod))))
+      for (const object of changed.objects) {
+        const before = known.get(object.uid)
+        const pod = parsed(object, changed, before)
+        known.set(pod.uid, pod)
+        const { references, startsAtBoot } = pod
+        if (references !== before?.references || startsAtBoot !== before.startsAtBoot)
+          this.#changes += 1
         await slices.pause()
       }
     } catch (cause) {
       if (!(cause instanceof StoreFailure)) throw cause
       return 'damaged'
     }
-    return pods
+    return known
   }
 
   /** What the node needs, in slices of time, each pod by the store's content at that moment. */
@@ -150,16 +161,6 @@ export class NodePods {
     return { node, pods, objects: found.objects }
   }
 }
-
-function isAlike(one: KnownPods, other: KnownPods): boolean {
-  if (!(one instanceof Map && other instanceof Map)) return one === other
-  if (one.size !== other.size) return false
-  for (const [key, pod] of one) if (!isAlikePod(pod, other.get(key))) return false
-  return true
-}
-
-const isAlikePod = (pod: KnownPod, other: KnownPod | undefined): boolean =>
-  pod.references === other?.references && pod.startsAtBoot === other.startsAtBoot
 
 /** A kubelet watches all but its CSINode. */
 const referencesOfNode = (nodeName: string): readonly ObjectReference[] => [

@@ -27,8 +27,6 @@ export interface RefreshParts {
   readonly cache: () => KubeletCache
   /** Documents to read although the kubelet does not. Called for each scan. */
   readonly documents: (cache: KubeletCache) => readonly RefreshRequest[]
-  /** Differs after every change of the pods. */
-  readonly podsVersion: () => string
   /**
    * Sends the request as the node and records the answer as one to the kubelet. Does not reject.
    */
@@ -88,8 +86,7 @@ export class Refresher implements Disposable {
   readonly #parts: RefreshParts
   readonly #states = new Map<string, RefreshState>()
   #closed = false
-  /** The version of the pods, and the number of the changes of references, of the last pass. */
-  #seen: string | undefined
+  /** The number of the changes of references, of the last look at all targets. */
   #changes = -1
   /** When the next of the targets becomes due, or was. */
   #soonest = 0
@@ -127,7 +124,7 @@ export class Refresher implements Disposable {
     while (!this.#closed) {
       let isFollowed = false
       try {
-        if (this.#mayRequest() && this.#mayBeDue()) isFollowed = await this.#refreshDue()
+        if (this.#mayRequest()) isFollowed = await this.#refreshDue()
       } catch (cause) {
         this.#parts.onFailure(cause)
       }
@@ -135,13 +132,8 @@ export class Refresher implements Disposable {
     }
   }
 
-  #mayBeDue(): boolean {
-    return elapsed() >= this.#soonest || this.#parts.podsVersion() !== this.#seen
-  }
-
   /** Resolves to whether objects were refreshed, which may lead to more. */
   async #refreshDue(): Promise<boolean> {
-    this.#seen = this.#parts.podsVersion()
     const due = await this.#due()
     const objects = due.filter(({ reference }) => reference !== undefined)
     if (objects.length === 0) {
@@ -219,7 +211,7 @@ export class Refresher implements Disposable {
     })
     // To look at all targets for each that becomes due would take more than to refresh it. What is
     // refreshed may lead to more at once.
-    this.#soonest = due.length > 0 ? 0 : Math.max(soonest, elapsed() + everyMs / 100)
+    this.#soonest = due.length > 0 ? 0 : Math.max(soonest, elapsed() + everyMs / 30)
     return due
   }
 

@@ -9,7 +9,7 @@ import {
   reportPatch,
   type NodeReport,
 } from '../boot/condition.ts'
-import { kubeletCache, podsVersionOf, type KubeletCache } from '../boot/kubelet-cache.ts'
+import { kubeletCache, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { onSiteDocuments, schemasOf } from '../boot/on-site-documents.ts'
 import { NodePods } from '../boot/needs.ts'
 import { Refresher, type RefreshOutcome, type RefreshRequest } from '../boot/refresh.ts'
@@ -77,7 +77,7 @@ export class Boot implements Disposable {
   #denied = false
 
   constructor(dependencies: BootDependencies) {
-    const { nodeName, live, store, cloud, dispatch, log } = dependencies
+    const { nodeName, live, cloud, dispatch, log } = dependencies
     this.#dependencies = dependencies
     this.#pods = new NodePods(nodeName)
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
@@ -86,7 +86,6 @@ export class Boot implements Disposable {
       pods: this.#pods,
       cache: () => this.#knowledge(),
       documents: (cache) => [...onSiteDocuments, ...schemas(cache)],
-      podsVersion: podsVersionOf(store, nodeName),
       request: (question) => this.#ask(question),
       online: () => cloud.online === true,
       everyMs: () => live().boot.refreshMs,

@@ -43,9 +43,7 @@ class World implements Disposable {
   /** What the node's clock says. */
   time = Date.parse('2026-01-01')
   #passed = 0
-  podsVersion = '1'
   mostAtOnce = 0
-  looks = 0
   everyMs = 5 * minute
   readonly documents: RefreshRequest[] = []
   #atOnce = 0
@@ -58,12 +56,8 @@ class World implements Disposable {
     this.known = new FakeKubeletCache('protobuf').list(podsOf(nodeName), 'Pod', pods)
     this.refresher = new Refresher({
       pods: new NodePods(nodeName),
-      cache: () => {
-        this.looks += 1
-        return this.known
-      },
+      cache: () => this.known,
       documents: () => this.documents,
-      podsVersion: () => this.podsVersion,
       request: (question) => this.#ask(question),
       online: () => this.online,
       everyMs: () => this.everyMs,
@@ -95,14 +89,6 @@ class World implements Disposable {
     }
   }
 
-  /**
-   * Lets time pass until the refresher has gone through the pods once more, as it does now and then
-   * in any case.
-   */
-  async passUntilLook(): Promise<void> {
-    for (const { looks } = this; this.looks === looks;) await this.pass(250)
-  }
-
   [Symbol.dispose](): void {
     this.refresher[Symbol.dispose]()
     mock.timers.reset()
@@ -122,7 +108,6 @@ void t.test('a change of a status has nothing looked up', async (t) => {
     const changed = pod(...sources)
     const metadata = { ...(changed['metadata'] as JsonObject), resourceVersion: String(++version) }
     known.list(podsOf(nodeName), 'Pod', [{ ...changed, metadata }])
-    world.podsVersion = String(version)
   }
   // Nothing is due meanwhile.
   world.everyMs = 100_000 * minute
@@ -318,8 +303,10 @@ void t.test('schemas are requested after all else, and then once a week', async 
 void t.test('schemas are requested though statuses change all the time', async (t) => {
   using world = new World()
   world.documents.push(...['a', 'b', 'c', 'd'].map(schema))
+  let version = 5
   world.answer = ({ url, accept }) => {
-    world.podsVersion += '1'
+    const metadata = { ...(pod()['metadata'] as JsonObject), resourceVersion: String(++version) }
+    world.known.list(podsOf(nodeName), 'Pod', [{ ...pod(), metadata }])
     world.known.cachedDocuments.push({ url, accept, confirmedAt: now() })
     return 'confirmed'
   }

@@ -128,7 +128,7 @@ export class LogStore implements ObjectStore {
     const { gvk, version: resourceVersion, extra, seenAt: confirmedAt } = collection
     const { changedAt, listedAt } = collection
     const all = [...collection.members.values()]
-    const members = isRead ? all.toSorted(byName).filter(isRead) : inOrder(all)
+    const members = inOrder(isRead ? all.filter(isRead) : all)
     const scope = collection.key
     const batches = inBatches(members, sizeOf, (batch) => {
       const objects = this.#parts.bodies.read(scope, batch).filter((each) => each !== undefined)
