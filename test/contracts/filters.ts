@@ -81,7 +81,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
         const look = filteredObject(filter, encoding, both.gvk, both[encoding])
         t.equal(look === undefined, both.shown === 'withheld')
         if (!look) continue
-        const body = objectBody(encoding, 'object', both.gvk, look)
+        const body = objectBody(encoding, both.gvk, look)
         const read = readObject(encoding, 'object', body)
         t.strictSame(read.gvk, both.gvk)
         for (const known of [look, read.object]) {

@@ -13,7 +13,7 @@ for (const name of readdirSync(join(import.meta.dirname, 'corpus'))) {
     const encoding = name.endsWith('.json') ? 'json' : 'protobuf'
     const body = finding(name)
     const outcomes = Array.from({ length: draws }, (_, seed) =>
-      listRound(encoding, 'object', body, new Random(seed)),
+      listRound(encoding, body, new Random(seed)),
     )
     const isTaken = encoding === 'json' && !name.includes('bad-object')
     t.strictSame([...new Set(outcomes)], [isTaken ? 'taken' : 'refused'])

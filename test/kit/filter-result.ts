@@ -50,7 +50,7 @@ export function filteredObject(
 
 /** The JSON of an object in an encoding. */
 export function plain(encoding: Encoding, gvk: GVK, object: ApiObject): JsonObject {
-  const body = objectBody(encoding, 'object', gvk, object)
+  const body = objectBody(encoding, gvk, object)
   if (encoding === 'protobuf') return fromProtobuf(body).object
   return JSON.parse(body.toString()) as JsonObject
 }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { Attributes } from '../../src/sandbox/authentication.ts'
-import type { Client } from '../kit/client.ts'
+import { tableAccept, type Client } from '../kit/client.ts'
 import {
   allServices,
   configMaps,
@@ -10,7 +10,7 @@ import {
   type CloudServer,
 } from '../kit/cloud.ts'
 import { dial } from '../kit/wire/wire.ts'
-import { startOnlineHub, goOffline, startChildHub, startCloud } from '../kit/hub.ts'
+import { startOnlineHub, goOffline, goOnline, startChildHub, startCloud } from '../kit/hub.ts'
 
 const namespaced = '/api/v1/namespaces/default/configmaps'
 const everywhere = '/api/v1/configmaps'
@@ -79,6 +79,21 @@ void t.test('a denied list is not answered from its record, nor are its objects'
   t.equal((await robot().get(namespaced)).status, 503, 'only the wider list has it')
   t.equal((await robot().get(`${namespaced}/two`)).status, 503, 'only the list has it')
   t.equal((await robot().get(one)).status, 200, 'it was got by its name')
+})
+
+void t.test('a denied get or list takes all Tables of the resource back', async (t) => {
+  const { cloud, hub, robot, deny } = await withRobot(t)
+  const kubectl = robot().withOptions({ accept: tableAccept })
+  const read = [everywhere, namespaced, one]
+  for (const denied of [namespaced, one]) {
+    deny(() => false)
+    t.strictSame(await statuses(kubectl, ...read, allServices), [200, 200, 200, 200])
+    deny(isOf)
+    t.equal((await robot().get(denied)).status, 403)
+    await goOffline(cloud, hub)
+    t.strictSame(await statuses(kubectl, ...read, allServices), [503, 503, 503, 200])
+    await goOnline(cloud, hub)
+  }
 })
 
 void t.test('a denied watch does not begin from the record', async (t) => {

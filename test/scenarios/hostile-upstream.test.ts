@@ -48,7 +48,7 @@ function pour(start: string | Buffer, more: string | Buffer): (socket: Socket) =
 const emptyList = (encoding: Encoding): Buffer => {
   const kind = { group: '', version: 'v1', kind: 'ConfigMapList' }
   const meta = { resourceVersion: '10', continue: '' }
-  return Buffer.concat([listHead(encoding, 'object', kind, meta, '', []), listTail(encoding)])
+  return Buffer.concat([listHead(encoding, kind, meta, '', []), listTail(encoding)])
 }
 
 const headOf = (type: string): string => `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\n\r\n`

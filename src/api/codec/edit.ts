@@ -45,7 +45,7 @@ export function atVersion(
 }
 
 const apply = (encoding: Encoding, gvk: GVK, bytes: Buffer, edit: Edit): Buffer =>
-  encoding === 'json' ? editJson(gvk, bytes, edit) : editProtobuf(gvk, bytes, edit)
+  encoding === 'json' ? editJson(bytes, edit) : editProtobuf(gvk, bytes, edit)
 
 const changed = (object: ApiObject, bytes: Buffer): ApiObject =>
   bytes.equals(object.bytes) ? object : { ...object, bytes }

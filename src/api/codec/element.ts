@@ -28,8 +28,8 @@ export interface Element {
  * values. Paths use JSON names. A field exists if JSON would show it: a value that Go omits from
  * JSON because it is empty is `undefined`.
  *
- * Of a PartialObjectMetadata and of a row of a Table the cursor reads the object they show, usually
- * metadata only. In protobuf, a path that is no field of the kind throws a `PathError`.
+ * Of a PartialObjectMetadata the cursor reads the metadata only. In protobuf, a path that is no
+ * field of the kind throws a `PathError`.
  */
 export interface Cursor extends Element {
   readonly namespace: string

@@ -5,6 +5,6 @@ import { ProtobufListDecoder } from './protobuf/list-decoder.ts'
 
 export type { DecodedChunk, DecodedListEnd, ListDecoder, ListHead } from './decoder.ts'
 
-/** A decoder for one body. Table exists in JSON only. */
+/** A decoder for one body, of whole objects or metadata. */
 export const listDecoder = (encoding: Encoding, projection: Projection): ListDecoder =>
   encoding === 'json' ? new JsonListDecoder(projection) : new ProtobufListDecoder()

@@ -3,7 +3,7 @@ import type { ApiObject, ListMeta } from '../kube/object.ts'
 
 /** A list as a stream, which no reader has to hold whole. */
 export interface ListStream {
-  /** Kind of the list itself (`PodList`, `Table`, `PartialObjectMetadataList`). */
+  /** Kind of the list itself (`PodList`, `PartialObjectMetadataList`). */
   readonly gvk: GVK
   /** All bytes before the first object. */
   readonly head: readonly Uint8Array[]
@@ -38,13 +38,9 @@ export interface ListEnd {
   readonly tail: readonly Uint8Array[]
 }
 
-/**
- * The kind of a list's objects and of the events of its watch: `Pod` for a `PodList`; a Table stays
- * a Table.
- */
+/** The kind of a list's objects and of the events of its watch: `Pod` for a `PodList`. */
 export const objectKind = (list: GVK): GVK =>
   list.kind.endsWith('List') ? { ...list, kind: list.kind.slice(0, -'List'.length) } : list
 
 /** The reverse of `objectKind`, by the naming convention of the API. */
-export const listKind = (object: GVK): GVK =>
-  object.kind === 'Table' ? object : { ...object, kind: `${object.kind}List` }
+export const listKind = (object: GVK): GVK => ({ ...object, kind: `${object.kind}List` })

@@ -37,7 +37,6 @@ export function withMembers(
     bytes =
       encoding === 'json'
         ? editJson(
-            gvk,
             bytes,
             value === undefined
               ? { op: 'remove', path }

@@ -5,10 +5,7 @@ import type { ApiObject } from '../kube/object.ts'
 import {
   apiObject as apiObjectInJson,
   checkOnlyObject,
-  isTable,
-  onlyRow,
   separateKind,
-  tableOf,
   trimmed,
   withKind,
 } from './json/single.ts'
@@ -23,10 +20,7 @@ export interface ReadObject {
   readonly object: ApiObject
 }
 
-/**
- * The object in a complete body. Throws `MalformedBody`. For a Table of one row the bytes are the
- * whole Table, as row and columns are useless without each other.
- */
+/** The object in a complete body. Throws `MalformedBody`. */
 export function readObject(
   encoding: Encoding,
   projection: Projection,
@@ -55,39 +49,12 @@ export function openObject(
     return { gvk, object: apiObjectInProtobuf(raw) }
   }
   const { gvk, bytes } = separateKind(trimmed(asBuffer(body)), projection)
-  if (projection !== 'table') return { gvk, object: apiObjectInJson(projection, bytes) }
-  const row = onlyRow(bytes)
-  const shown = row && apiObjectInJson('table', row)
-  return {
-    gvk,
-    object: shown
-      ? { ...shown, bytes }
-      : { namespace: '', name: '', uid: '', resourceVersion: '', bytes },
-  }
+  return { gvk, object: apiObjectInJson(bytes) }
 }
 
-/**
- * The reverse of `readObject`: the body that the API server sends. A row from a list of Tables
- * becomes a Table of its own, without columns.
- */
-export function objectBody(
-  encoding: Encoding,
-  projection: Projection,
-  gvk: GVK,
-  object: ApiObject,
-): Buffer {
-  const bytes = asBuffer(object.bytes)
-  if (encoding === 'protobuf') return enveloped(gvk, bytes)
-  const whole =
-    projection === 'table' && !isTable(bytes) ? tableOf(gvk, object) : withKind(gvk, bytes)
-  return Buffer.concat([...whole, newline])
+/** The reverse of `readObject`: the body that the API server sends. */
+export function objectBody(encoding: Encoding, gvk: GVK, { bytes }: ApiObject): Buffer {
+  const object = asBuffer(bytes)
+  if (encoding === 'protobuf') return enveloped(gvk, object)
+  return Buffer.concat([...withKind(gvk, object), newline])
 }
-
-/**
- * A row of a larger Table as `readObject` returns a Table of that object alone; `columns` are the
- * other members of the larger Table.
- */
-export const tableOfRow = (gvk: GVK, row: ApiObject, columns: string): ApiObject => ({
-  ...row,
-  bytes: Buffer.concat(tableOf(gvk, row, columns)),
-})

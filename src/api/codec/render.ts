@@ -1,5 +1,5 @@
 import { apiVersionOf, type GVK } from '../kube/gvk.ts'
-import type { Encoding, Projection } from '../kube/media-type.ts'
+import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject, ListMeta } from '../kube/object.ts'
 import type { Status } from '../kube/status.ts'
 import { goJson } from './json/write.ts'
@@ -17,7 +17,6 @@ const jsonTail = Buffer.from(']}\n')
  */
 export function listHead(
   encoding: Encoding,
-  projection: Projection,
   gvk: GVK,
   meta: ListMeta,
   extra: string,
@@ -36,7 +35,7 @@ export function listHead(
       ...(meta.continue !== '' && { continue: meta.continue }),
     })}`,
     ...(extra === '' ? [] : [extra]),
-    `"${projection === 'table' ? 'rows' : 'items'}":[`,
+    `"${gvk.kind === 'Table' ? 'rows' : 'items'}":[`,
   ]
   return Buffer.from(`{${members.join(',')}`)
 }

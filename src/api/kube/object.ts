@@ -4,11 +4,11 @@ export interface ApiObject {
   readonly namespace: string
   readonly name: string
   readonly uid: string
-  /** As the API server wrote it. Only a Table row without an object has none: ''. */
+  /** As the API server wrote it. */
   readonly resourceVersion: string
   /**
-   * The object as a list holds it: in JSON the value (a Table's row; kind and apiVersion only if
-   * the list's items have them), in protobuf the message without envelope. Never modified: an
+   * The object as a list holds it: in JSON the value (kind and apiVersion only if the list's
+   * items have them), in protobuf the message without envelope. Never modified: an
    * edited object is a new one.
    */
   readonly bytes: Uint8Array

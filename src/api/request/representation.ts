@@ -122,13 +122,6 @@ export function representationText(key: string): string {
 }
 
 /**
- * Whether each part of an answer shows which object it is of. Rows of a Table do, unless the client
- * requested rows without objects.
- */
-export const namesObjects = ({ projection, key }: Representation): boolean =>
-  projection !== 'table' || !key.endsWith(';None')
-
-/**
  * The version of meta.k8s.io of a conversion, and what the rows of a Table carry of their objects.
  */
 export function tableOptionsOf({ key }: Representation): {
@@ -140,25 +133,14 @@ export function tableOptionsOf({ key }: Representation): {
 }
 
 /**
- * The Accept header of a list or watch of a collection in this representation, and its part of the
- * query. API servers refuse a list as PartialObjectMetadata, and a watch as its list.
+ * The Accept header of a list or watch of a collection in this representation. API servers refuse a
+ * list as PartialObjectMetadata, and a watch as its list.
  */
-export function askingFor(
-  representation: Representation,
-  verb: 'list' | 'watch',
-): { readonly accept: string; readonly query: Readonly<Record<string, string>> } {
-  const { encoding, projection } = representation
-  const type = mediaType(encoding)
-  const { version, included } = tableOptionsOf(representation)
-  const as = (kind: string): string => `${type};as=${kind};v=${version};g=meta.k8s.io`
-  switch (projection) {
-    case 'object':
-      return { accept: type, query: {} }
-    case 'metadata':
-      return { accept: as(`PartialObjectMetadata${verb === 'list' ? 'List' : ''}`), query: {} }
-    case 'table':
-      return { accept: as('Table'), query: { includeObject: included } }
-  }
+export function acceptFor(representation: Representation, verb: 'list' | 'watch'): string {
+  const type = mediaType(representation.encoding)
+  if (representation.projection === 'object') return type
+  const kind = `PartialObjectMetadata${verb === 'list' ? 'List' : ''}`
+  return `${type};as=${kind};v=${tableOptionsOf(representation).version};g=meta.k8s.io`
 }
 
 /** The whole object in an encoding, without a conversion. */

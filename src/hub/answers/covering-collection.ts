@@ -9,9 +9,9 @@ import {
   resourceVersion,
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
-import { namesObjects, type Representation } from '../../api/request/representation.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { collectionKey, memberKey } from './keys.ts'
+import { collectionKey, objectKey } from './keys.ts'
 import type {
   CollectionKey,
   StoredCollection,
@@ -68,7 +68,6 @@ function widerCollection(
   representation: Representation,
   store: ObjectStore,
 ): CoveringCollection | undefined {
-  if (!namesObjects(representation)) return undefined
   const selection = selectionOf(requested.gvr, requested, representation)
   if (!selection) return undefined
   const [newest] = store
@@ -113,7 +112,7 @@ export const newestCoveringVersion = (
   const { gvr, namespace, name = '' } = info
   const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
   const all = exchange.representations.flatMap((representation) => {
-    const { partition } = store.copyOf(memberKey(exchange, info, representation))
+    const { partition } = store.copyOf(objectKey(exchange, info, representation))
     return store.collections(partition, gvr, namespace)
   })
   const covering = all.filter(({ key }) => covers(key, named))

@@ -1,6 +1,8 @@
 import type { TokenSpec } from '../../api/codec/token-request.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
+import type { GVR } from '../../api/kube/gvk.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
+import { pathOf } from '../../api/kube/resources.ts'
 import { canonicalFieldSelector, canonicalLabelSelector } from '../../api/kube/selectors.ts'
 import { documentTypeOf, documentTypesOf } from '../../api/request/document-type.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
@@ -42,35 +44,41 @@ export function collectionKey(
   }
 }
 
-/** The object that a request names. */
-const namedObject = ({ gvr, namespace = '', name = '' }: ResourceRequest) => ({
+/** The key of the object that a get names, by which lists in this representation hold it, too. */
+export const objectKey = (
+  exchange: Exchange,
+  { gvr, namespace = '', name = '' }: ResourceRequest,
+  representation: Representation,
+): ObjectKey => ({
+  partition: partitionOf(exchange, representation.key),
   gvr,
   namespace,
   name,
 })
 
-/** The key under which lists in this representation hold the object that a get names. */
-export const memberKey = (
-  exchange: Exchange,
-  info: ResourceRequest,
-  representation: Representation,
-): ObjectKey => ({
-  partition: partitionOf(exchange, representation.key),
-  ...namedObject(info),
-})
+/** The resource under which Tables of a resource are stored, as documents. No path leads to it. */
+export const tablesOf = (gvr: GVR): GVR => ({ ...gvr, resource: `${gvr.resource}/table` })
 
 /**
- * The key of the object that a get names. A Table of one object is stored apart from the rows of
- * Tables of many, which are stored without the column definitions.
+ * The key of the Table that a caller was last given for this get or list, whatever the limit;
+ * `undefined` for a further page and for one at a version, which the last one need not have.
  */
-export function objectKey(
+export function tableKey(
   exchange: Exchange,
   info: ResourceRequest,
   representation: Representation,
-): ObjectKey {
-  if (representation.projection !== 'table') return memberKey(exchange, info, representation)
-  const single = { ...representation, key: `${representation.key};single` as RepresentationKey }
-  return memberKey(exchange, info, single)
+): ObjectKey | undefined {
+  const { gvr, verb, namespace, name, query } = info
+  const version = query.get('resourceVersion')
+  if (query.get('continue') || (version && version !== '0')) return undefined
+  if (verb !== 'get' && verb !== 'list') return undefined
+  const selectors = verb === 'list' ? `?${new URLSearchParams(selectorsOf(info))}` : ''
+  return {
+    partition: partitionOf(exchange, representation.key),
+    gvr: tablesOf(gvr),
+    namespace: '',
+    name: pathOf(gvr, namespace, name) + selectors,
+  }
 }
 
 /** The key of the answer to a token request. */

@@ -116,33 +116,35 @@ export async function newestRecords(
 }
 
 /**
- * The newest recorded state of one object. 'absent': a later list that would have it has not.
- * `undefined`: nothing is known.
+ * The newest recorded state of one object. 'absent': a list that would have it has not, and is
+ * later than `shownAt`. `undefined`: nothing is known.
  */
 export function newestRecord(
   named: Omit<ObjectKey, 'partition'>,
   source: RecordSource,
+  shownAt?: string,
 ): NewestRecord | 'absent' | undefined {
-  const newest = newestOf(named, copiesOf(source, named.gvr), source.store)
+  const newest = newestOf(named, copiesOf(source, named.gvr), source.store, shownAt)
   if (typeof newest === 'object') return newest.record
   return newest === 'unread' ? undefined : newest
 }
 
 /**
- * 'unread': no state can be decoded, as in a Table. What an API server has sent at a later version
+ * 'unread': no state can be decoded, as of metadata. What an API server has sent at a later version
  * in such a form is not absent either.
  */
 function newestOf(
   named: Omit<ObjectKey, 'partition'>,
   copies: readonly Copy[],
   store: ObjectStore,
+  shownAt?: string,
 ):
   | { readonly record: NewestRecord; readonly stored: StoredObject }
   | 'absent'
   | 'unread'
   | undefined {
   let newest: { readonly record: NewestRecord; readonly stored: StoredObject } | undefined
-  let known: string | undefined
+  let known = shownAt
   const lacking: StoredCollection[] = []
   for (const { partition, encoding, collections } of copies) {
     const key = { ...named, partition }

@@ -1,7 +1,5 @@
-import { tableOfRow } from '../../api/codec/object.ts'
 import type { BodyReply, Exchange, ListReply, ObjectReply } from '../../http/exchange/exchange.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
-import { covers, selectorOfName } from '../../api/kube/selectors.ts'
 import {
   notFound,
   serviceUnavailable,
@@ -19,9 +17,10 @@ import {
 } from '../../api/request/list-options.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
+import type { HeaderList } from '../../http/exchange/headers.ts'
 import { answerHeaders, listReply, objectReply, withAge, withStaleness } from './replies.ts'
-import { documentKeys, memberKey, objectKey } from './keys.ts'
-import type { ObjectStore, StoredCollection, StoredObject } from '../store/store.ts'
+import { documentKeys, objectKey, tableKey } from './keys.ts'
+import type { ObjectStore, StoredObject } from '../store/store.ts'
 import {
   coveringCollection,
   newestCoveringVersion,
@@ -63,9 +62,7 @@ export function storedObject(
 ): { representation: Representation; stored: StoredObject } {
   let absent = false
   for (const representation of exchange.representations) {
-    const got = store.get(objectKey(exchange, info, representation))
-    const isTable = representation.projection === 'table'
-    const found = isTable ? storedTable(exchange, info, representation, store, got) : got
+    const found = store.get(objectKey(exchange, info, representation))
     if (found === 'absent') absent = true
     else if (found) return { representation, stored: found }
   }
@@ -76,44 +73,29 @@ export function storedObject(
   throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
 }
 
-/**
- * One object as a Table: as stored from a get (`got`) or, where a Table of many is newer, the
- * object's row there under that Table's columns, or 'absent' where it has no such row. A server
- * gives a Table the same columns whatever its number of rows.
- */
-function storedTable(
+/** The Table that the caller was last given for this get or list; `undefined`: there is none. */
+export const storedTable = (
   exchange: Exchange,
   info: ResourceRequest,
-  representation: Representation,
   store: ObjectStore,
-  got: StoredObject | 'absent' | undefined,
-): StoredObject | 'absent' | undefined {
-  const key = memberKey(exchange, info, representation)
-  const row = store.get(key)
-  if (row === undefined) return got
-  const lists = (): StoredCollection[] => store.collections(key.partition, key.gvr, key.namespace)
-  const known = typeof got === 'object' ? got : undefined
-  if (row === 'absent') {
-    const named = { labelSelector: '', fieldSelector: selectorOfName(key.name) }
-    const isNewer = (list: StoredCollection): boolean =>
-      covers(list.key, named) &&
-      (!known || refusalOfNewer(list.resourceVersion, known.confirmedVersion) !== undefined)
-    return lists().some(isNewer) ? 'absent' : got
-  }
-  if (known && !refusalOfNewer(row.confirmedVersion, known.confirmedVersion)) return known
-  const columns = columnsOf(lists(), store)
-  if (columns === undefined) return got
-  return { ...row, object: tableOfRow(row.gvk, row.object, columns) }
-}
+): StoredObject | undefined =>
+  exchange.representations
+    .values()
+    .filter(({ projection }) => projection === 'table')
+    .map((each) => tableKey(exchange, info, each))
+    .map((key) => key && store.get(key))
+    .find((found) => typeof found === 'object')
 
-/** The columns of any of these lists. */
-function columnsOf(lists: readonly StoredCollection[], store: ObjectStore): string | undefined {
-  for (const { key } of lists) {
-    // Disposed of unread: only its columns are needed.
-    const list = store.list(key)
-    if (list?.extra) return list.extra
-  }
-  return undefined
+/** Answers a get or list by that Table. */
+export function localTable(
+  exchange: Exchange,
+  info: ResourceRequest,
+  store: ObjectStore,
+): BodyReply | undefined {
+  const found = storedTable(exchange, info, store)
+  if (!found) return undefined
+  const headers = answerHeaders(found.object.uid)
+  return documentReply(found, withStaleness(headers, exchange, found.confirmedAt))
 }
 
 /** Answers a get. */
@@ -159,15 +141,17 @@ export function localDocument(exchange: Exchange, store: ObjectStore): BodyReply
   const keys = documentKeys(exchange).values()
   const found = keys.map((key) => store.get(key)).find((document) => typeof document === 'object')
   if (!found) throw neverCached()
-  return {
-    kind: 'body',
-    from: 'cache',
-    status: 200,
-    // No Warning: kubectl reads discovery before its actual request, whose answer has one.
-    headers: withAge(answerHeaders(found.object.uid), found.confirmedAt),
-    body: found.object.bytes,
-  }
+  // No Warning: kubectl reads discovery before its actual request, whose answer has one.
+  return documentReply(found, withAge(answerHeaders(found.object.uid), found.confirmedAt))
 }
+
+const documentReply = ({ object }: StoredObject, headers: HeaderList): BodyReply => ({
+  kind: 'body',
+  from: 'cache',
+  status: 200,
+  headers,
+  body: object.bytes,
+})
 
 /**
  * Throws a StatusError where the requested version is malformed. Aggregated API servers may issue

@@ -203,7 +203,7 @@ async function cachedToken(
       from: 'cache',
       status: 201,
       headers: withStaleness(answerHeaders(mediaType(encoding)), exchange, found.confirmedAt),
-      body: objectBody(encoding, 'object', found.gvk, found.object),
+      body: objectBody(encoding, found.gvk, found.object),
     }
   }
   throw neverCached()
@@ -229,11 +229,7 @@ async function answeredReview(
     value: answer.status[member],
   }))
   const object = withStatus(sent, changes, 'the status of the review')
-  const reply = echoed(
-    exchange,
-    { ...sent, body: objectBody(encoding, 'object', gvk, object) },
-    201,
-  )
+  const reply = echoed(exchange, { ...sent, body: objectBody(encoding, gvk, object) }, 201)
   return { ...reply, headers: withStaleness(reply.headers, exchange, answer.confirmedAt) }
 }
 

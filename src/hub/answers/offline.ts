@@ -13,6 +13,7 @@ import {
   localDocument,
   localList,
   localObject,
+  localTable,
   needsTheCloud,
   neverCached,
 } from './offline-reads.ts'
@@ -57,9 +58,15 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
   if (exchange.method === 'HEAD') throw neverCached()
   switch (info.verb) {
     case 'get':
-      return readOnSite(exchange, info, parts, (preferred) => localObject(preferred, info, store))
-    case 'list':
-      return readOnSite(exchange, info, parts, (preferred) => localList(preferred, info, store))
+    case 'list': {
+      const local = info.verb === 'get' ? localObject : localList
+      return readOnSite(
+        exchange,
+        info,
+        parts,
+        () => localTable(exchange, info, store) ?? local(exchange, info, store),
+      )
+    }
     case 'watch': {
       if (info.name !== undefined) throw neverCached()
       const reply = parts.watch(exchange, info)

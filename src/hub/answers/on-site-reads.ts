@@ -1,7 +1,8 @@
 import { listKind, objectKind } from '../../api/codec/list.ts'
 import { goJson } from '../../api/codec/json/write.ts'
 import { jsonOfObject } from '../../api/codec/members.ts'
-import { tableOfRow } from '../../api/codec/object.ts'
+import { openObject } from '../../api/codec/object.ts'
+import { listHead, listTail } from '../../api/codec/render.ts'
 import { apiVersionOf, qualifiedResource, type GVK, type GVR } from '../../api/kube/gvk.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
@@ -20,10 +21,10 @@ import {
   type Exchange,
   type ListReply,
   type ObjectReply,
+  type Reply,
 } from '../../http/exchange/exchange.ts'
 import type { HeaderList } from '../../http/exchange/headers.ts'
-import type { ObjectOfKind, ObjectStore, StoredList } from '../store/store.ts'
-import { coveringCollection, storedList, wantedCollections } from './covering-collection.ts'
+import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
 import { selectorsOf } from './keys.ts'
 import {
   newestRecord,
@@ -33,7 +34,12 @@ import {
 } from './newest-records.ts'
 import type { NodeEvent, NodeWrites } from './node-writes.ts'
 import { listReply, objectReply, isForPerson, withWarning } from './replies.ts'
-import { refuseInvalidVersion, refuseNewerGet, refuseOtherListVersion } from './offline-reads.ts'
+import {
+  refuseInvalidVersion,
+  refuseNewerGet,
+  refuseOtherListVersion,
+  storedTable,
+} from './offline-reads.ts'
 
 /**
  * Whose records a caller is shown offline: only its own; those of the node as well, whatever
@@ -53,26 +59,25 @@ type Shown = RecordSource & Pick<OnSiteParts, 'writes'>
 
 /**
  * Answers a read of a person who is root at the node and cannot reach the cloud, from all copies of
- * the resource, decoded: of each object the newest state. What the caller has read as a Table is
- * such a copy where its columns are those made here. Where the copies have no answer, `exact`
+ * the resource, decoded: of each object the newest state. Where the copies have no answer, `exact`
  * answers from what the same caller has read.
  */
-export async function readOnSite<R extends ListReply | ObjectReply>(
+export async function readOnSite(
   exchange: Exchange,
   info: ResourceRequest,
   { store, writes, reachOf }: OnSiteParts,
-  exact: (exchange: Exchange) => R,
-): Promise<ListReply | ObjectReply> {
+  exact: () => Reply,
+): Promise<Reply> {
   const reach = isForPerson(exchange) ? await reachOf(exchange) : 'own'
   const representation = exchange.representations.find(isMade)
-  if (reach === 'own' || !representation) return exact(exchange)
+  if (reach === 'own' || !representation) return exact()
   const parts = { store, writes, reach }
   const reply =
     info.verb === 'get'
-      ? objectOnSite(representation, info, parts)
+      ? objectOnSite(representation, info, parts, exchange)
       : await listOnSite(representation, info, parts, exchange)
   if (reply === 'absent') throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
-  return reply ? because(reply, 'components of this node have read it') : exact(exchange)
+  return reply ? because(reply, 'components of this node have read it') : exact()
 }
 
 /** Whether the hub makes answers in this representation. */
@@ -90,16 +95,20 @@ function objectOnSite(
   representation: Representation,
   info: ResourceRequest,
   parts: Shown,
+  exchange: Exchange,
 ): ObjectReply | 'absent' | undefined {
   const { gvr, namespace = '', name = '' } = info
-  const record = newestRecord({ gvr, namespace, name }, parts)
+  const own = storedTable(exchange, info, parts.store)
+  const shownAt = own && openObject('json', 'metadata', own.object.bytes).object.resourceVersion
+  const record = newestRecord({ gvr, namespace, name }, parts, shownAt)
   const recorded = typeof record === 'object' ? record : undefined
   const event = parts.writes.get(gvr, namespace, name)
   const isEvent = event !== undefined && isShown(event, recorded)
   const object = isEvent ? shownObject('json', event) : recorded && jsonOf(recorded, parts)
   if (!object) return record === 'absent' ? record : undefined
   if (!isEvent && recorded) refuseNewerGet(info, recorded.confirmedVersion)
-  const reply = objectReply(representation, formOf(representation, gvr, parts).single(object))
+  const body = formOf(representation, gvr, parts).single?.(object)
+  const reply = { ...objectReply(representation, object), ...(body && { body }) }
   const confirmedAt = isEvent ? event.sentAt : recorded?.confirmedAt
   return { ...reply, headers: withOrigin(reply.headers, [{ confirmedAt }]) }
 }
@@ -126,11 +135,9 @@ async function listOnSite(
   if (!newest) return undefined
   const { records, covering } = newest
   const form = formOf(representation, gvr, parts)
-  const own = covering ? undefined : ownTable(exchange, info, representation, parts.store)
-  if (own && own.extra !== form.extra) return undefined
+  // A Table that the caller has read has all objects, where these records may have only some.
+  if (!covering && storedTable(exchange, info, parts.store)) return undefined
   const entries = new Map<string, Entry>()
-  for (const row of [...(own?.batches ?? [])].flat())
-    entries.set(namespacedName(row), { ...row, confirmedAt: own?.confirmedAt, item: () => row })
   const itemOf = (shown: ShownObject | undefined): ApiObject | undefined =>
     shown && form.item(shown)
   for (const each of records)
@@ -147,7 +154,7 @@ async function listOnSite(
         item: () => itemOf(shownObject('json', each)),
       })
   }
-  const whole = own ?? (covering && parts.store.list(covering.key))
+  const whole = covering && parts.store.list(covering.key)
   const kind = (records[0] ?? events[0])?.gvk ?? (whole && objectKind(whole.gvk))
   // An empty list needs a collection that shows that there is no object.
   if (!kind) return undefined
@@ -164,18 +171,6 @@ async function listOnSite(
     batches: batchesOf(all),
   })
   return { ...reply, headers: withOrigin(reply.headers, all, whole ?? 'part') }
-}
-
-/** The list that the caller has read as a Table. */
-function ownTable(
-  exchange: Exchange,
-  info: ResourceRequest,
-  representation: Representation,
-  store: ObjectStore,
-): StoredList | undefined {
-  if (representation.projection !== 'table') return undefined
-  const source = coveringCollection(wantedCollections(exchange, info, [representation]), store)
-  return source && storedList(source, store)
 }
 
 /**
@@ -230,10 +225,11 @@ interface Form {
   /** As `ListEnd.extra`. */
   readonly extra: string
   readonly item: (shown: ShownObject) => ApiObject
-  readonly single: (shown: ShownObject) => ObjectOfKind
+  /** The body of a get; absent: the object itself. */
+  readonly single?: (shown: ShownObject) => Buffer
 }
 
-const wholeObjects: Form = { listKind, extra: '', item: ({ object }) => object, single: (it) => it }
+const wholeObjects: Form = { listKind, extra: '', item: ({ object }) => object }
 
 function formOf(representation: Representation, gvr: GVR, parts: Shown): Form {
   if (representation.projection === 'object') return wholeObjects
@@ -247,10 +243,11 @@ function formOf(representation: Representation, gvr: GVR, parts: Shown): Form {
     ...object,
     bytes: Buffer.from(goJson(rowOf(columns, json, carried(json)))),
   })
-  const single = (shown: ShownObject): ObjectOfKind => ({
-    gvk,
-    object: tableOfRow(gvk, item(shown), extra),
-  })
+  const single = (shown: ShownObject): Buffer => {
+    const meta = { resourceVersion: shown.object.resourceVersion, continue: '' }
+    const head = listHead('json', gvk, meta, extra, [])
+    return Buffer.concat([head, item(shown).bytes, listTail('json')])
+  }
   return { listKind: () => gvk, extra, item, single }
 }
 

@@ -42,9 +42,7 @@ export function listReply(representation: Representation, stored: StoredList): L
     representation,
     list: {
       gvk,
-      head: [
-        listHead(representation.encoding, representation.projection, gvk, meta, extra, objects),
-      ],
+      head: [listHead(representation.encoding, gvk, meta, extra, objects)],
       batches: inTurn(batches),
       end: () => Promise.resolve({ meta, extra, tail: [listTail(representation.encoding)] }),
     },

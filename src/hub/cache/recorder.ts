@@ -1,4 +1,5 @@
 import { asBuffer, joined } from '../../base/bytes.ts'
+import { cursorOf } from '../../api/codec/cursor.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { checkBody, openObject, readObject } from '../../api/codec/object.ts'
@@ -14,7 +15,7 @@ import type {
 import { encodingOf, type Encoding, type Projection } from '../../api/kube/media-type.ts'
 import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { collectionKey, documentKey, objectKey } from '../answers/keys.ts'
+import { collectionKey, documentKey, objectKey, tableKey } from '../answers/keys.ts'
 import { putDocument } from '../store/document.ts'
 import { StoreFailure, type ObjectStore } from '../store/store.ts'
 import { isObjectNotFound } from './object-not-found.ts'
@@ -163,6 +164,8 @@ export class Recorder {
     const representation = answeredRepresentation(exchange, encoding, body)
     if (representation === undefined) return asItCame
     const { projection } = representation
+    if (projection === 'table')
+      return this.#table(exchange, info, representation, { body, asItCame })
     const read = this.#reading(exchange, () => openObject(encoding, projection, body))
     if (!read) return asItCame
     // The name of a created object is in its body, and in the answer.
@@ -180,6 +183,24 @@ export class Recorder {
     })
     if (!isWhole) return asItCame
     return this.#write('object', this.#store.put(key, read.gvk, read.object)).then(() => reply)
+  }
+
+  /** Records a Table as it came, unless it has a further page. */
+  async #table(
+    exchange: Exchange,
+    info: ResourceRequest,
+    representation: Representation,
+    { body, asItCame }: WholeAnswer,
+  ): Promise<Reply> {
+    const key = tableKey(exchange, info, representation)
+    const isWhole = this.#reading(exchange, () => {
+      const { gvk, object } = readObject('json', 'metadata', body)
+      return !cursorOf('json', gvk, object).value(['metadata', 'continue'])
+    })
+    const contentType = asItCame.headers.get('content-type') ?? ''
+    if (key && isWhole)
+      await this.#write('document', putDocument(this.#store, key, contentType, body))
+    return asItCame
   }
 
   /** What `read` finds in a body; `undefined` where that is malformed. */
@@ -215,8 +236,8 @@ export class Recorder {
   ): Promise<Reply> {
     if (isObjectNotFound(encoding, body, info.name ?? '')) {
       // Collections have their own watch, which may not have seen the deletion yet.
-      const keys = exchange.representations.map((representation) =>
-        objectKey(exchange, info, representation),
+      const keys = exchange.representations.flatMap(
+        (each) => (each.projection === 'table' ? tableKey : objectKey)(exchange, info, each) ?? [],
       )
       const forgotten = await Promise.allSettled(keys.map((key) => this.#store.forget(key)))
       for (const each of forgotten) {
@@ -311,6 +332,10 @@ export class Recorder {
       const opening = await replayable.prefix(showsProjection)
       const representation = answeredRepresentation(exchange, encoding, joined(opening))
       if (representation === undefined) return replayable.replay()
+      if (representation.projection === 'table')
+        return this.#whole(exchange, replayable.replay(), (whole) =>
+          this.#table(exchange, info, representation, whole),
+        )
       const cutter = listDecoder(encoding, representation.projection)
       const pieces = opening.map((chunk) => cutter.push(chunk))
       for (;;) {

@@ -49,7 +49,7 @@ function encoded(reply: Reply): WireReply {
     case 'object': {
       const { representation, gvk, object, headers } = reply
       if (reply.body) return { ...headOf(reply), kind: 'body', body: reply.body }
-      const body = objectBody(representation.encoding, representation.projection, gvk, object)
+      const body = objectBody(representation.encoding, gvk, object)
       return { ...headOf(reply), kind: 'body', headers: withLength(headers, body), body }
     }
     case 'list':

@@ -59,7 +59,7 @@ async function* each(
  */
 async function staged(
   list: ListStream,
-  { encoding, projection }: Representation,
+  { encoding }: Representation,
   look: (batch: ListBatch) => ListBatch,
 ): Promise<ListStream> {
   const batches: ListBatch[] = []
@@ -79,7 +79,7 @@ async function staged(
     gvk: list.gvk,
     head:
       changed && encoding === 'protobuf'
-        ? [listHead(encoding, projection, list.gvk, end.meta, end.extra, objects)]
+        ? [listHead(encoding, list.gvk, end.meta, end.extra, objects)]
         : list.head,
     batches: inTurn(batches),
     end: () => Promise.resolve(end),

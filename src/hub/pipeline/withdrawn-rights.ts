@@ -10,6 +10,7 @@ import {
 } from '../../api/request/request-info.ts'
 import { isProven, type Exchange, type UpstreamReply } from '../../http/exchange/exchange.ts'
 import { impersonates, isFromApiServer } from '../../http/exchange/headers.ts'
+import { tablesOf } from '../answers/keys.ts'
 import { reviewResource } from '../answers/recorded-reviews.ts'
 import type { ObjectStore, Withdrawal } from '../store/store.ts'
 import { documentResource } from '../store/document.ts'
@@ -91,9 +92,10 @@ function withdrawalsOf(info: ResourceRequest): readonly Withdrawal[] {
   if (isReview(info)) return [{ of: 'objects', gvr: reviewResource, namespace: '' }]
   const { gvr, name, subresource } = info
   if (subresource !== undefined) return []
+  const tables: Withdrawal = { of: 'objects', gvr: tablesOf(gvr), namespace: '' }
   if (isCollection(info))
-    return [{ of: 'collections', gvr, namespace, ...named(name ?? namedBySelector(info)) }]
-  return [{ of: 'objects', gvr, namespace, ...named(name) }]
+    return [{ of: 'collections', gvr, namespace, ...named(name ?? namedBySelector(info)) }, tables]
+  return [{ of: 'objects', gvr, namespace, ...named(name) }, tables]
 }
 
 const named = (name: string | undefined): { readonly name?: string } =>

@@ -143,21 +143,6 @@ void t.test('the last of duplicate keys is read', async (t) => {
   t.equal(cursor.value(['a', 'b']), 3)
 })
 
-void t.test('a row is read as the object it shows', async (t) => {
-  const { objects, head } = cutList('json', 'table', [fixture('pods-table.json')])
-  const [, collector] = objects
-  if (!collector) throw new Error('no row')
-  const cursor = cursorOf('json', head.gvk, collector)
-  t.equal(cursor.label('app'), 'collector')
-  t.equal(cursor.kind, 'PartialObjectMetadata')
-  t.equal(cursor.value(['spec', 'nodeName']), undefined)
-  const whole = json(`{"rows":[${Buffer.from(collector.bytes).toString()}]}`, 'Table')
-  t.equal(whole.label('app'), 'collector')
-  const none = json('{"cells":["a"]}', 'Table')
-  t.equal(none.label('app'), undefined)
-  t.equal(none.kind, '')
-})
-
 void t.test('metadata alone has no other fields, and reading one is no error', async (t) => {
   for (const [encoding, name] of [
     ['json', 'pods-metadata.json'],

@@ -131,9 +131,7 @@ function agree(
   const inJson = applyEdits('json', gvk, json, edits)
   t.strictSame(JSON.parse(Buffer.from(inJson.bytes).toString()), expected)
   const inProtobuf = applyEdits('protobuf', gvk, protobuf, edits)
-  const { kind, apiVersion, ...read } = fromProtobuf(
-    objectBody('protobuf', 'object', gvk, inProtobuf),
-  ).object
+  const { kind, apiVersion, ...read } = fromProtobuf(objectBody('protobuf', gvk, inProtobuf)).object
   t.strictSame({ kind, apiVersion }, { kind: gvk.kind, apiVersion: 'v1' })
   t.strictSame(alike(read), alike(expected))
 }
@@ -312,7 +310,7 @@ function asGoWrites(t: Test, { gvk, json, protobuf }: Sample, edits: readonly Ed
   const inJson = applyEdits('json', gvk, json, edits)
   const object = JSON.parse(Buffer.from(inJson.bytes).toString()) as JsonObject
   const inProtobuf = applyEdits('protobuf', gvk, protobuf, edits)
-  const written = objectBody('protobuf', 'object', gvk, inProtobuf)
+  const written = objectBody('protobuf', gvk, inProtobuf)
   const what = edits.map(({ path }) => path.join('.')).join(' ')
   t.equal(written.toString('latin1'), toProtobuf(gvk, object).toString('latin1'), what)
 }
@@ -513,7 +511,7 @@ void t.test('atVersion() replaces the resourceVersion', async (t) => {
   for (const encoding of ['json', 'protobuf'] as const) {
     const after = atVersion(encoding, pod.gvk, pod[encoding], '123456')
     t.equal(after.resourceVersion, '123456')
-    const body = objectBody(encoding, 'object', pod.gvk, after)
+    const body = objectBody(encoding, pod.gvk, after)
     t.strictSame(readObject(encoding, 'object', body).object.resourceVersion, '123456')
     t.equal(cursorOf(encoding, pod.gvk, after).label('app'), 'collector')
   }

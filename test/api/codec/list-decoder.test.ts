@@ -13,7 +13,6 @@ const bodies: readonly (readonly [string, Projection])[] = [
   ['custom-list.json', 'object'],
   ['pods-metadata.json', 'metadata'],
   ['pods-metadata.pb', 'metadata'],
-  ['pods-table.json', 'table'],
 ]
 
 const encodingOf = (name: string): Encoding => (name.endsWith('.pb') ? 'protobuf' : 'json')
@@ -52,30 +51,6 @@ void t.test('a carried part of an object is copied from its chunk', async (t) =>
   cutter.push(first)
   chunk.fill('x')
   t.equal(cutter.push(Buffer.from('b"}}')).batch?.objects[0]?.name, 'ab')
-})
-
-void t.test('a row of a Table is known by the object it shows', async (t) => {
-  const { objects, end, head } = cutList('json', 'table', [fixture('pods-table.json')])
-  t.equal(head.gvk.kind, 'Table')
-  t.strictSame(
-    objects.map(({ name, resourceVersion }) => [name, resourceVersion]),
-    [
-      ['bare', '213'],
-      ['collector-a', '211'],
-      ['collector-b', '212'],
-    ],
-  )
-  t.match(end.extra, /^"columnDefinitions":\[\{"name":"Name",/)
-  t.ok(JSON.parse(`{${end.extra}}`))
-  t.match(Buffer.from(objects[0]?.bytes ?? []).toString(), /^\{"cells":\["bare",/)
-})
-
-void t.test('a row without an object has no name', async (t) => {
-  const [row] = cutJson(
-    '{"kind":"Table","apiVersion":"v1","rows":[{"cells":["a"]}]}',
-    'table',
-  ).objects
-  t.match(row, { namespace: '', name: '', uid: '', resourceVersion: '' })
 })
 
 void t.test('the kind is that of the first item until the list’s own arrives', async (t) => {

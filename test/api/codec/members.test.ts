@@ -73,7 +73,7 @@ void t.test('unknown fields keep their bytes', async (t) => {
   ])
   t.ok(Buffer.from(after.bytes).includes('of the status'))
   t.ok(Buffer.from(after.bytes).includes('of the node'))
-  const { object: shown } = fromProtobuf(objectBody('protobuf', 'object', gvk, after))
+  const { object: shown } = fromProtobuf(objectBody('protobuf', gvk, after))
   t.match(shown, { status: { phase: 'Running' } })
 })
 

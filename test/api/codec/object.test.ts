@@ -1,6 +1,6 @@
 import t from 'tap'
 import { objectBody, readObject } from '../../../src/api/codec/object.ts'
-import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
+import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { fixture } from '../../kit/fixture.ts'
 
 const encodingOf = (name: string): Encoding => (name.endsWith('.pb') ? 'protobuf' : 'json')
@@ -18,7 +18,7 @@ void t.test('an object that is read and written again is the same bytes', async 
   ]) {
     const body = fixture(name)
     const { gvk, object } = readObject(encodingOf(name), 'object', body)
-    t.ok(objectBody(encodingOf(name), 'object', gvk, object).equals(body), name)
+    t.ok(objectBody(encodingOf(name), gvk, object).equals(body), name)
   }
 })
 
@@ -35,12 +35,11 @@ void t.test('the metadata of an object is read from its body', async (t) => {
   }
 })
 
-const readJson = (body: string, projection: Projection = 'object') =>
-  readObject('json', projection, Buffer.from(body))
+const readJson = (body: string) => readObject('json', 'object', Buffer.from(body))
 
-const writeJson = (body: string, projection: Projection = 'object'): string => {
-  const { gvk, object } = readJson(body, projection)
-  return objectBody('json', projection, gvk, object).toString()
+const writeJson = (body: string): string => {
+  const { gvk, object } = readJson(body)
+  return objectBody('json', gvk, object).toString()
 }
 
 void t.test('kind and apiVersion come back', async (t) => {
@@ -53,27 +52,6 @@ void t.test('kind and apiVersion come back', async (t) => {
     t.strictSame(JSON.parse(writeJson(body)), JSON.parse(body))
   }
   t.equal(writeJson('{"kind":"A","apiVersion":"v1"}\n'), '{"kind":"A","apiVersion":"v1"}\n')
-})
-
-const table = (rows: string): string =>
-  `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"columnDefinitions":[],"rows":[${rows}]}\n`
-
-const row = '{"cells":["a"],"object":{"metadata":{"name":"a","resourceVersion":"1"}}}'
-
-void t.test('a Table of one row is the object as a whole', async (t) => {
-  t.equal(writeJson(table(row), 'table'), table(row))
-  t.match(readJson(table(row), 'table').object, { name: 'a', resourceVersion: '1' })
-  t.match(readJson(table(''), 'table').object, { name: '', resourceVersion: '' })
-})
-
-void t.test('a row alone becomes a Table again', async (t) => {
-  const gvk = { group: 'meta.k8s.io', version: 'v1', kind: 'Table' }
-  const { object } = readJson(table(row), 'table')
-  const body = objectBody('json', 'table', gvk, { ...object, bytes: Buffer.from(row) })
-  t.strictSame(JSON.parse(body.toString()), {
-    ...(JSON.parse(table(row)) as object),
-    columnDefinitions: null,
-  })
 })
 
 void t.test('a body that is not one whole object is malformed', async (t) => {

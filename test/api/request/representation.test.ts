@@ -1,8 +1,7 @@
 import t from 'tap'
 import {
-  askingFor,
+  acceptFor,
   representationsOf,
-  namesObjects,
   objectRepresentation,
   parseAccept,
 } from '../../../src/api/request/representation.ts'
@@ -63,15 +62,6 @@ void t.test('parameters that API servers ignore make no representations', async 
   t.strictSame(representations('application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v7'), [])
 })
 
-void t.test('Table rows without objects name none', async (t) => {
-  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
-  const says = (accept: string, query = '') =>
-    representationsOf(accept, new URLSearchParams(query)).map(namesObjects)
-  t.strictSame(says(table, 'includeObject=None'), [false])
-  t.strictSame(says(table, 'includeObject=Object'), [true])
-  t.strictSame(says(`${table},application/json`), [true, true])
-})
-
 void t.test(
   'metadata is a representation in both encodings, one for object and list',
   async (t) => {
@@ -94,20 +84,14 @@ void t.test('list and watch request the given representation upstream', async (t
     'application/vnd.kubernetes.protobuf',
     `application/json;as=PartialObjectMetadata;${meta}`,
     `application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io`,
-    `application/json;as=Table;${meta}`,
   ]) {
-    for (const includeObject of ['Metadata', 'Object', 'None']) {
-      const [representation] = representationsOf(accept, new URLSearchParams({ includeObject }))
-      if (!representation) throw new Error(accept)
-      const watch = askingFor(representation, 'watch')
-      t.equal(watch.accept, accept)
-      const list = askingFor(representation, 'list')
-      t.equal(list.accept, accept.replace('Metadata;', 'MetadataList;'))
-      for (const asked of [watch, list])
-        t.strictSame(representationsOf(asked.accept, new URLSearchParams(asked.query)), [
-          representation,
-        ])
-    }
+    const [representation] = representationsOf(accept, new URLSearchParams())
+    if (!representation) throw new Error(accept)
+    const watch = acceptFor(representation, 'watch')
+    t.equal(watch, accept)
+    const list = acceptFor(representation, 'list')
+    t.equal(list, accept.replace('Metadata;', 'MetadataList;'))
+    for (const each of [watch, list]) t.strictSame(representations(each), [representation.key])
   }
 })
 

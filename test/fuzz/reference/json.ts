@@ -10,11 +10,11 @@ export interface JsonList {
   readonly items: readonly string[]
 }
 
-/** `undefined` where it is no object with one member `key` that is null or a list of objects. */
-export function readList(body: Buffer, key: string): JsonList | undefined {
+/** `undefined` where it is no object with one member `items` that is null or a list of objects. */
+export function readList(body: Buffer): JsonList | undefined {
   const whole = parsed(body)
   if (!isObject(whole)) return undefined
-  const named = membersOf(body.toString('latin1').trim()).filter(([name]) => name === key)
+  const named = membersOf(body.toString('latin1').trim()).filter(([name]) => name === 'items')
   const [[, text] = []] = named
   if (named.length !== 1 || text === undefined) return undefined
   if (text === 'null') return { whole, items: [] }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { MalformedBody } from '../../../src/api/codec/malformed-body.ts'
-import type { Encoding, Projection } from '../../../src/api/kube/media-type.ts'
+import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { cutList, type WholeList } from '../../contracts/cutter-list.ts'
 import { corpus } from '../corpus.ts'
 import { chunked, mutated } from '../mutate.ts'
@@ -15,52 +15,42 @@ import { Finding, pure, type Opening, type Outcome } from '../target.ts'
  * taken for a list; and how the bytes were split changes nothing.
  */
 export const listTargets: readonly Opening[] = [
-  listTarget('json', 'object', /list|pods-page|findings-list.*\.json/),
-  listTarget('json', 'table', /table.*\.json$/),
-  listTarget('protobuf', 'object', /list.*\.pb$/),
+  listTarget('json', /list|pods-page|findings-list.*\.json/),
+  listTarget('protobuf', /list.*\.pb$/),
 ]
 
-function listTarget(encoding: Encoding, projection: Projection, files: RegExp): Opening {
+function listTarget(encoding: Encoding, files: RegExp): Opening {
   const extension = encoding === 'json' ? '.json' : '.pb'
   const bodies = corpus(files)
   const usable = bodies.filter((body) => (body[0] === 0x7b) === (extension === '.json'))
-  return pure(`list-${encoding}-${projection}`, (random) => {
+  return pure(`list-${encoding}-object`, (random) => {
     const body = mutated(random, random.of(usable), usable)
-    return listRound(encoding, projection, body, random)
+    return listRound(encoding, body, random)
   })
 }
 
 /** What the cutter makes of one body, compared with what it should. */
-export function listRound(
-  encoding: Encoding,
-  projection: Projection,
-  body: Buffer,
-  random: Random,
-): Outcome {
-  const whole = attempt(encoding, projection, [body])
-  const split = attempt(encoding, projection, chunked(random, body))
+export function listRound(encoding: Encoding, body: Buffer, random: Random): Outcome {
+  const whole = attempt(encoding, [body])
+  const split = attempt(encoding, chunked(random, body))
   if (!isDeepStrictEqual(comparable(whole), comparable(split))) {
     throw new Finding('another list when split otherwise', body)
   }
   const check = encoding === 'json' ? checkJson : checkProtobuf
-  check(body, whole, projection)
+  check(body, whole)
   if (!whole) return 'refused'
   if (!whole.body.equals(body)) throw new Finding('not the bytes that came', body)
   const text = body.toString('latin1').trimEnd()
   const part = body.subarray(0, random.below(text.length))
-  if (encoding === 'json' && attempt(encoding, projection, [part])) {
+  if (encoding === 'json' && attempt(encoding, [part])) {
     throw new Finding('the beginning of a list was taken for a list', body)
   }
   return 'taken'
 }
 
-function attempt(
-  encoding: Encoding,
-  projection: Projection,
-  chunks: Buffer[],
-): WholeList | undefined {
+function attempt(encoding: Encoding, chunks: Buffer[]): WholeList | undefined {
   try {
-    return cutList(encoding, projection, chunks)
+    return cutList(encoding, 'object', chunks)
   } catch (error) {
     if (error instanceof MalformedBody) return undefined
     throw new Finding('not refused as malformed', Buffer.concat(chunks), error)
@@ -80,8 +70,8 @@ const comparable = (list: WholeList | undefined) =>
     ]),
   }
 
-function checkJson(body: Buffer, list: WholeList | undefined, projection: Projection): void {
-  const read = readJsonList(body, projection === 'table' ? 'rows' : 'items')
+function checkJson(body: Buffer, list: WholeList | undefined): void {
+  const read = readJsonList(body)
   // Who says its kind later takes it from its objects, or is refused.
   const says = /^\{"kind":"\w+","apiVersion":"\w+",/.test(body.toString('latin1'))
   if (read && says && !list) throw new Finding('a list was refused', body)
@@ -92,7 +82,7 @@ function checkJson(body: Buffer, list: WholeList | undefined, projection: Projec
   const { metadata } = read.whole as { metadata?: { resourceVersion?: unknown } | null }
   const version = typeof metadata?.resourceVersion === 'string' ? metadata.resourceVersion : ''
   if (list.end.meta.resourceVersion !== version) throw new Finding('another version', body)
-  if (projection === 'object') for (const object of list.objects) checkIdentity(object, body)
+  for (const object of list.objects) checkIdentity(object, body)
 }
 
 /**

@@ -52,7 +52,7 @@ function objectRound(encoding: Encoding, body: Buffer, random: Random): Outcome 
   const cursor = allowed(body, () => cursorOf(encoding, gvk, object))
   const whole = encoding === 'json' ? parsed(Buffer.from(object.bytes)) : undefined
   for (const path of paths) if (cursor) checkPath(cursor, path, whole, body)
-  const again = allowed(body, () => objectBody(encoding, 'object', gvk, object))
+  const again = allowed(body, () => objectBody(encoding, gvk, object))
   if (again && !allowed(body, () => readObject(encoding, 'object', again))) {
     throw new Finding('what was written cannot be read', body)
   }

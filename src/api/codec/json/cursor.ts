@@ -6,7 +6,7 @@ import type { ApiObject } from '../../kube/object.ts'
 import { PathError, type Cursor, type Element, type Path, type Scalar } from '../element.ts'
 import { MalformedBody } from '../malformed-body.ts'
 import { checkDecodable } from '../decode-limit.ts'
-import { elementsOf, locate, rowObject, Members, skipSpace, textOf, valueEnd } from './members.ts'
+import { elementsOf, locate, Members, skipSpace, textOf, valueEnd } from './members.ts'
 
 /** See `Cursor`. The members of the object, and theirs, are scanned once, at the first read. */
 export class JsonCursor implements Cursor {
@@ -29,13 +29,11 @@ export class JsonCursor implements Cursor {
   }
 
   get kind(): string {
-    if (this.#gvk.kind !== 'Table') return this.#gvk.kind
-    return text(this.value(['kind'])) ?? ''
+    return this.#gvk.kind
   }
 
   get apiVersion(): string {
-    if (this.#gvk.kind !== 'Table') return apiVersionOf(this.#gvk)
-    return text(this.value(['apiVersion'])) ?? ''
+    return apiVersionOf(this.#gvk)
   }
 
   mentions(text: string): boolean {
@@ -85,7 +83,7 @@ export class JsonCursor implements Cursor {
     if (typeof first !== 'string' || first === '*') {
       throw new PathError('a path begins with a field of the object')
     }
-    this.#top ??= membersIn(this.#bytes, this.#gvk.kind === 'Table' ? rowObject(this.#bytes) : 0)
+    this.#top ??= membersIn(this.#bytes, 0)
     const at = this.#top.get(first) ?? -1
     if (typeof second !== 'string' || second === '*') return locate(this.#bytes, at, path, 1)
     let inner = this.#inner.get(first)

@@ -1,16 +1,7 @@
-import type { GVK } from '../../kube/gvk.ts'
 import { PathError, type Path } from '../element.ts'
 import type { Edit, EditValue, ElementChange } from '../change.ts'
 import { JsonElement } from './cursor.ts'
-import {
-  elementsOf,
-  membersNamed,
-  membersOf,
-  rowObject,
-  skipSpace,
-  valueEnd,
-  type Span,
-} from './members.ts'
+import { elementsOf, membersNamed, membersOf, skipSpace, valueEnd, type Span } from './members.ts'
 import { goJson } from './write.ts'
 
 /** A range of bytes and its replacement. */
@@ -21,10 +12,8 @@ interface Splice {
 }
 
 /** The bytes with one edit applied; they are copied once. */
-export function editJson(gvk: GVK, bytes: Buffer, edit: Edit): Buffer {
-  const at = gvk.kind === 'Table' ? rowObject(bytes) : 0
-  return at < 0 ? bytes : spliced(bytes, splicesAt(bytes, at, edit.path, edit))
-}
+export const editJson = (bytes: Buffer, edit: Edit): Buffer =>
+  spliced(bytes, splicesAt(bytes, 0, edit.path, edit))
 
 /** `splices` do not overlap and are in order. */
 function spliced(bytes: Buffer, splices: readonly Splice[]): Buffer {

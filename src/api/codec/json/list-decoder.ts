@@ -25,7 +25,7 @@ type Position = 'first' | 'object' | 'after' | 'next'
 /** See `ListDecoder`. */
 export class JsonListDecoder implements ListDecoder {
   readonly #projection: Projection
-  readonly #envelope: ListMembers
+  readonly #envelope = new ListMembers()
   readonly #scanner = new Scanner()
   readonly #carry = new CarriedBytes()
   readonly #head: Uint8Array[] = []
@@ -46,7 +46,6 @@ export class JsonListDecoder implements ListDecoder {
 
   constructor(projection: Projection) {
     this.#projection = projection
-    this.#envelope = new ListMembers(projection === 'table' ? 'rows' : 'items')
   }
 
   push(chunk: Uint8Array): DecodedChunk {
@@ -113,7 +112,7 @@ export class JsonListDecoder implements ListDecoder {
           ? this.#carry.take(bytes.subarray(start, after))
           : bytes.subarray(start, after)
         this.#gvk ??= this.#kindBy(object)
-        objects.push(apiObject(this.#projection, object))
+        objects.push(apiObject(object))
         if (carried || runStart < 0) {
           pieces.push(...this.#gap)
           this.#gap = []

@@ -25,7 +25,6 @@ type Position =
  * bounded.
  */
 export class ListMembers {
-  readonly #items: string
   readonly #scanner = new Scanner()
   readonly #token = new CarriedBytes()
   position: Position = 'document'
@@ -41,11 +40,6 @@ export class ListMembers {
   opened = false
   /** `"items":null` is an empty list. */
   nullItems = false
-
-  /** `items`: the key of the objects. */
-  constructor(items: string) {
-    this.#items = items
-  }
 
   get gvk(): GVK | undefined {
     if (this.#kind === '' || this.#apiVersion === '') return undefined
@@ -67,7 +61,7 @@ export class ListMembers {
 
   end(): void {
     if (this.position !== 'done') throw new MalformedBody('the list ends too early')
-    if (!this.#seen) throw new MalformedBody(`a list without ${this.#items}`)
+    if (!this.#seen) throw new MalformedBody('a list without items')
   }
 
   /**
@@ -87,7 +81,7 @@ export class ListMembers {
         }
         this.#took(this.#token.take(bytes.subarray(start, after)))
         at = after
-        if (this.nullItems && this.#key === this.#items) break
+        if (this.nullItems && this.#key === 'items') break
         continue
       }
       if (!isSpace(bytes[at])) {
@@ -118,8 +112,8 @@ export class ListMembers {
       case 'colon':
         return this.#expect(byte, 0x3a, 'value')
       case 'value':
-        if (this.#key !== this.#items) return this.#begin(true, 'in value')
-        if (this.#seen) throw new MalformedBody(`a list with ${this.#items} twice`)
+        if (this.#key !== 'items') return this.#begin(true, 'in value')
+        if (this.#seen) throw new MalformedBody('a list with items twice')
         this.#seen = true
         if (byte !== 0x5b) return this.#begin(byte === 0x6e, 'in value')
         this.opened = true
@@ -154,7 +148,7 @@ export class ListMembers {
     }
     this.position = 'after'
     const value = (): Json => parse(token)
-    if (this.#key === this.#items) this.nullItems = nullOnly(value())
+    if (this.#key === 'items') this.nullItems = nullOnly(value())
     else if (this.#key === 'kind') this.#kind = textAt(value())
     else if (this.#key === 'apiVersion') this.#apiVersion = textAt(value())
     else if (this.#key === 'metadata') this.#meta = listMeta(value())

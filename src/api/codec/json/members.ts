@@ -240,15 +240,3 @@ function elementAt(bytes: Buffer, at: number, index: number): number {
   if (bytes[at] !== 0x5b) return -1
   return elementsOf(bytes, at)[index]?.valueStart ?? -1
 }
-
-/**
- * The position of the object in a Table's row; -1 if the row has none. `bytes` are a row, or a
- * Table of one.
- */
-export function rowObject(bytes: Buffer): number {
-  for (const members = new Members(bytes, 0); members.next();) {
-    if (members.is('object') && members.isObject) return members.valueStart
-    if (members.is('rows')) return locate(bytes, members.valueStart, [0, 'object'])
-  }
-  return -1
-}

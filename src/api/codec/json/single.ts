@@ -1,4 +1,3 @@
-import { asBuffer } from '../../../base/bytes.ts'
 import { apiVersionOf, parseApiVersion, type GVK } from '../../kube/gvk.ts'
 import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
@@ -83,34 +82,6 @@ function saysItsKind(bytes: Buffer): boolean {
   return !startsWith(bytes, 0, metadataFirst) && gvkIn(bytes) !== undefined
 }
 
-/** The row of a Table with exactly one; `undefined` for any other number. */
-export function onlyRow(table: Buffer): Buffer | undefined {
-  for (const members = new Members(table, 0); members.next();) {
-    if (!members.is('rows') || table[members.valueStart] !== 0x5b) continue
-    const start = skipSpace(table, members.valueStart + 1)
-    if (table[start] !== 0x7b) return undefined
-    const end = valueEnd(table, start)
-    return table[skipSpace(table, end)] === 0x5d ? table.subarray(start, end) : undefined
-  }
-  return undefined
-}
-
-/** Whether `bytes` are a whole Table, and not a row. */
-export function isTable(bytes: Buffer): boolean {
-  for (const members = new Members(bytes, 0); members.next();) {
-    if (members.is('rows')) return true
-  }
-  return false
-}
-
-/** A Table of one row. `extra` are its columns. */
-export function tableOf(gvk: GVK, row: ApiObject, extra = '"columnDefinitions":null'): Buffer[] {
-  const head =
-    `{"kind":${goJson(gvk.kind)},"apiVersion":${goJson(apiVersionOf(gvk))},` +
-    `"metadata":${goJson({ resourceVersion: row.resourceVersion })},${extra},"rows":[`
-  return [Buffer.from(head), asBuffer(row.bytes), Buffer.from(']}')]
-}
-
 /** `body` without the white space around it, which is one object if `checkOnlyObject` says so. */
 export function trimmed(body: Buffer): Buffer {
   const start = skipSpace(body, 0)
@@ -134,14 +105,10 @@ interface Identity {
   resourceVersion: string
 }
 
-/**
- * The object whose JSON is `bytes`. In a Table, `bytes` are a row, and the identity is that of the
- * object in the row.
- */
-export function apiObject(projection: Projection, bytes: Buffer): ApiObject {
+/** The object whose JSON is `bytes`. */
+export function apiObject(bytes: Buffer): ApiObject {
   const found = { namespace: '', name: '', uid: '', resourceVersion: '' }
-  if (projection === 'table') readRow(bytes, found)
-  else readObject(bytes, 0, found)
+  readObject(bytes, found)
   return {
     namespace: found.namespace,
     name: found.name,
@@ -151,18 +118,12 @@ export function apiObject(projection: Projection, bytes: Buffer): ApiObject {
   }
 }
 
-function readRow(bytes: Buffer, found: Identity): void {
-  for (const members = new Members(bytes, 0); members.next();) {
-    if (members.is('object') && members.isObject) readObject(bytes, members.valueStart, found)
-  }
-}
-
 /**
  * The last of duplicated members wins. The scan ends early once all four fields are known, which
  * the API server writes first.
  */
-function readObject(bytes: Buffer, at: number, found: Identity): void {
-  for (const members = new Members(bytes, at); members.next();) {
+function readObject(bytes: Buffer, found: Identity): void {
+  for (const members = new Members(bytes, 0); members.next();) {
     if (!members.is('metadata')) continue
     found.namespace = found.name = found.uid = found.resourceVersion = ''
     if (members.isObject && readMetadata(bytes, members.valueStart, found)) return

@@ -77,7 +77,7 @@ export class JsonWatchDecoder implements WatchDecoder {
     if (kind === 'ERROR') return { type: kind, status: statusOf(parse(value)), frame }
     if (kind === 'BOOKMARK') return this.#bookmark(value, frame)
     const bytes = this.#withoutKind(value)
-    return { type: kind, object: apiObject(this.#projection, bytes), frame }
+    return { type: kind, object: apiObject(bytes), frame }
   }
 
   #withoutKind(value: Buffer): Buffer {

@@ -19,8 +19,6 @@ export class ProtobufWatchDecoder implements WatchDecoder {
   /** The length of the carried frame with its length prefix; 0 while unknown. */
   #needed = 0
   gvk: GVK = { group: '', version: '', kind: '' }
-  /** Tables exist in JSON only. */
-  readonly extra = ''
 
   push(chunk: Uint8Array): WatchEvent[] {
     const events: WatchEvent[] = []

@@ -11,7 +11,7 @@ import {
 } from '../../../api/kube/resource-version.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
 import { RequestRefused, watchQuery, type ListerWatcher } from '../../../api/reflector/reflector.ts'
-import { askingFor, type Representation } from '../../../api/request/representation.ts'
+import { acceptFor, type Representation } from '../../../api/request/representation.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { RecorderHooks } from '../recordable.ts'
 import { refusalOf } from '../refusal.ts'
@@ -75,17 +75,15 @@ export function storedListerWatcher(of: ReflectedCollection): StoredListerWatche
     verb: 'list' | 'watch',
     query: Record<string, string>,
     signal: AbortSignal,
-  ): Exchange => {
-    const { accept, query: included } = askingFor(representation, verb)
-    return ownRequest({
+  ): Exchange =>
+    ownRequest({
       method: 'GET',
       ...of.client(),
-      url: url({ ...included, ...query }),
-      accept,
+      url: url(query),
+      accept: acceptFor(representation, verb),
       gzip: true,
       signal,
     })
-  }
   return {
     list: async (resourceVersion, signal) => {
       const query: Record<string, string> = resourceVersion === '' ? {} : { resourceVersion }
