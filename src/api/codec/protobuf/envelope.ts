@@ -11,7 +11,7 @@ export const envelopeEnd = Buffer.from([0x1a, 0x00, 0x22, 0x00])
 export const typeMetaNumber = 1
 export const rawNumber = 2
 
-/** The kind in the typeMeta of an envelope. */
+/** The kind in the typeMeta of an envelope. Discovery of the core group has no apiVersion. */
 export function readTypeMeta(bytes: Buffer): GVK {
   let apiVersion = ''
   let kind = ''
@@ -19,9 +19,7 @@ export function readTypeMeta(bytes: Buffer): GVK {
     if (fields.number === 1) apiVersion = fields.string
     else if (fields.number === 2) kind = fields.string
   }
-  if (apiVersion === '' || kind === '') {
-    throw new MalformedBody('an envelope that does not say its kind')
-  }
+  if (kind === '') throw new MalformedBody('an envelope that does not say its kind')
   return { ...parseApiVersion(apiVersion), kind }
 }
 
