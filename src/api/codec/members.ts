@@ -5,6 +5,7 @@ import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject } from '../kube/object.ts'
 import type { EditValue } from './change.ts'
 import { editJson } from './json/edit.ts'
+import { parsedJson } from './malformed-body.ts'
 import { readMembers, withMember } from './protobuf/members.ts'
 
 /** A member of a member, such as `status.conditions`, and its new value; `undefined` removes it. */
@@ -14,12 +15,12 @@ export interface MemberChange {
 }
 
 /**
- * The whole object in JSON; in protobuf without fields that the schema lacks. Throws for bytes that
- * are no such object.
+ * The whole object in JSON; in protobuf without fields that the schema lacks. Throws
+ * `MalformedBody`.
  */
 export const jsonOfObject = (encoding: Encoding, gvk: GVK, { bytes }: ApiObject): JsonObject =>
   encoding === 'json'
-    ? (JSON.parse(asBuffer(bytes).toString()) as JsonObject)
+    ? (parsedJson(asBuffer(bytes).toString()) as JsonObject)
     : readMembers(gvk, asBuffer(bytes))
 
 /**

@@ -20,6 +20,11 @@ export interface ReadObject {
   readonly object: ApiObject
 }
 
+/** The same with the encoding of its bytes. */
+export interface EncodedObject extends ReadObject {
+  readonly encoding: Encoding
+}
+
 /** The object in a complete body. Throws `MalformedBody`. */
 export function readObject(
   encoding: Encoding,

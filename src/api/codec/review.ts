@@ -1,9 +1,6 @@
-import type { GVK } from '../kube/gvk.ts'
 import type { JsonObject } from '../kube/json.ts'
 import { objectAt, textAt } from '../kube/json-at.ts'
-import type { Encoding } from '../kube/media-type.ts'
-import type { ApiObject } from '../kube/object.ts'
-import { MalformedBody } from './malformed-body.ts'
+import type { EncodedObject } from './object.ts'
 import { jsonOfObject } from './members.ts'
 
 /** A question to the API server about a token or a right, which changes nothing. */
@@ -22,29 +19,14 @@ const groups: Readonly<Record<string, string>> = {
   TokenReview: 'authentication.k8s.io',
 }
 
-interface Read {
-  readonly encoding: Encoding
-  readonly gvk: GVK
-  readonly object: ApiObject
-}
-
 /** A review or its answer; `undefined` for another kind. Throws `MalformedBody`. */
-export function reviewIn({ encoding, gvk, object }: Read): Review | undefined {
+export function reviewIn({ encoding, gvk, object }: EncodedObject): Review | undefined {
   const { group, version, kind } = gvk
   const isKnown = Object.hasOwn(groups, kind) && groups[kind] === group && version === 'v1'
   if (!isKnown) return undefined
-  const json = jsonOf({ encoding, gvk, object })
+  const json = jsonOfObject(encoding, gvk, object)
   const { bytes } = object
   return { kind, spec: objectAt(json, 'spec'), status: objectAt(json, 'status'), bytes }
-}
-
-function jsonOf({ encoding, gvk, object }: Read): JsonObject {
-  try {
-    return jsonOfObject(encoding, gvk, object)
-  } catch (cause) {
-    if (cause instanceof MalformedBody) throw cause
-    throw new MalformedBody('the review cannot be read', { cause })
-  }
 }
 
 /** The token that a TokenReview is to authenticate; '' in other reviews. */

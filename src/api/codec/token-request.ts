@@ -1,6 +1,5 @@
 import type { GVK } from '../kube/gvk.ts'
-import type { Encoding } from '../kube/media-type.ts'
-import type { ApiObject } from '../kube/object.ts'
+import type { EncodedObject } from './object.ts'
 import { cursorOf } from './cursor.ts'
 
 /** The spec of a TokenRequest. */
@@ -14,19 +13,13 @@ export interface TokenSpec {
     { readonly kind: string; readonly name: string; readonly uid: string } | undefined
 }
 
-interface Read {
-  readonly encoding: Encoding
-  readonly gvk: GVK
-  readonly object: ApiObject
-}
-
 const isTokenRequest = ({ group, kind }: GVK): boolean =>
   group === 'authentication.k8s.io' && kind === 'TokenRequest'
 
 /**
  * The spec of a TokenRequest; `undefined` for an object of another kind. Throws `MalformedBody`.
  */
-export function tokenSpec({ encoding, gvk, object }: Read): TokenSpec | undefined {
+export function tokenSpec({ encoding, gvk, object }: EncodedObject): TokenSpec | undefined {
   if (!isTokenRequest(gvk)) return undefined
   const cursor = cursorOf(encoding, gvk, object)
   const text = (...path: (string | number)[]): string => {
@@ -48,7 +41,7 @@ export function tokenSpec({ encoding, gvk, object }: Read): TokenSpec | undefine
 }
 
 /** The token in the answer to a TokenRequest; '' if there is none. Throws `MalformedBody`. */
-export function tokenIn({ encoding, gvk, object }: Read): string {
+export function tokenIn({ encoding, gvk, object }: EncodedObject): string {
   if (!isTokenRequest(gvk)) return ''
   const token = cursorOf(encoding, gvk, object).value(['status', 'token'])
   return typeof token === 'string' ? token : ''

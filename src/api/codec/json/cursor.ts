@@ -4,28 +4,58 @@ import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
 import type { Json } from '../../kube/json.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { PathError, type Cursor, type Element, type Path, type Scalar } from '../element.ts'
-import { MalformedBody } from '../malformed-body.ts'
+import { parsedJson } from '../malformed-body.ts'
 import { checkDecodable } from '../decode-limit.ts'
 import { elementsOf, locate, Members, skipSpace, textOf, valueEnd } from './members.ts'
 
+/** See `Element`. */
+export class JsonElement implements Element {
+  protected readonly bytes: Buffer
+  readonly #at: number
+
+  constructor(bytes: Buffer, at: number) {
+    this.bytes = bytes
+    this.#at = at
+  }
+
+  /** Where the value at a path begins; -1 if there is none. */
+  protected locate(path: Path): number {
+    return locate(this.bytes, this.#at, path)
+  }
+
+  value(path: Path): Scalar | undefined {
+    return scalarAt(this.bytes, this.locate(path))
+  }
+
+  has(path: Path): boolean {
+    const at = this.locate(path)
+    if (at < 0 || this.bytes[at] === 0x6e) return false
+    return this.bytes[at] !== 0x5b || this.bytes[skipSpace(this.bytes, at + 1)] !== 0x5d
+  }
+
+  count(path: Path): number {
+    const at = this.locate(path)
+    return at < 0 || this.bytes[at] !== 0x5b ? 0 : elementsOf(this.bytes, at).length
+  }
+}
+
 /** See `Cursor`. The members of the object, and theirs, are scanned once, at the first read. */
-export class JsonCursor implements Cursor {
+export class JsonCursor extends JsonElement implements Cursor {
   readonly namespace: string
   readonly name: string
   readonly uid: string
   readonly resourceVersion: string
-  readonly #bytes: Buffer
   readonly #gvk: GVK
   #top: Places | undefined
   readonly #inner = new Map<string, Places>()
 
   constructor(gvk: GVK, object: ApiObject) {
+    super(asBuffer(object.bytes), 0)
     this.namespace = object.namespace
     this.name = object.name
     this.uid = object.uid
     this.resourceVersion = object.resourceVersion
     this.#gvk = gvk
-    this.#bytes = asBuffer(object.bytes)
   }
 
   get kind(): string {
@@ -37,7 +67,7 @@ export class JsonCursor implements Cursor {
   }
 
   mentions(text: string): boolean {
-    return this.#bytes.includes(text) || this.#bytes.includes(escapeOf(text))
+    return this.bytes.includes(text) || this.bytes.includes(escapeOf(text))
   }
 
   label(key: string): string | undefined {
@@ -48,73 +78,34 @@ export class JsonCursor implements Cursor {
     return text(this.value(['metadata', 'annotations', key]))
   }
 
-  value(path: Path): Scalar | undefined {
-    return scalarAt(this.#bytes, this.#locate(path))
-  }
-
-  has(path: Path): boolean {
-    return isThere(this.#bytes, this.#locate(path))
-  }
-
-  count(path: Path): number {
-    return countAt(this.#bytes, this.#locate(path))
-  }
-
   json(path: Path): Json | undefined {
-    const at = this.#locate(path)
+    const at = this.locate(path)
     if (at < 0) return undefined
-    const end = valueEnd(this.#bytes, at)
+    const end = valueEnd(this.bytes, at)
     checkDecodable(end - at)
-    try {
-      return (JSON.parse(this.#bytes.toString('utf8', at, end)) as Json) ?? undefined
-    } catch (cause) {
-      throw new MalformedBody('a value that is no JSON', { cause })
-    }
+    return parsedJson(this.bytes.toString('utf8', at, end)) ?? undefined
   }
 
   digest(path: Path): string {
-    const at = this.#locate(path)
+    const at = this.locate(path)
     if (at < 0) return ''
-    return hash('sha256', this.#bytes.subarray(at, valueEnd(this.#bytes, at)), 'base64')
+    return hash('sha256', this.bytes.subarray(at, valueEnd(this.bytes, at)), 'base64')
   }
 
-  #locate(path: Path): number {
+  protected override locate(path: Path): number {
     const [first, second] = path
     if (typeof first !== 'string' || first === '*') {
       throw new PathError('a path begins with a field of the object')
     }
-    this.#top ??= membersIn(this.#bytes, 0)
+    this.#top ??= membersIn(this.bytes, 0)
     const at = this.#top.get(first) ?? -1
-    if (typeof second !== 'string' || second === '*') return locate(this.#bytes, at, path, 1)
+    if (typeof second !== 'string' || second === '*') return locate(this.bytes, at, path, 1)
     let inner = this.#inner.get(first)
     if (!inner) {
-      inner = membersIn(this.#bytes, this.#bytes[at] === 0x7b ? at : -1)
+      inner = membersIn(this.bytes, this.bytes[at] === 0x7b ? at : -1)
       this.#inner.set(first, inner)
     }
-    return locate(this.#bytes, inner.get(second) ?? -1, path, 2)
-  }
-}
-
-/** See `Element`. */
-export class JsonElement implements Element {
-  readonly #bytes: Buffer
-  readonly #at: number
-
-  constructor(bytes: Buffer, at: number) {
-    this.#bytes = bytes
-    this.#at = at
-  }
-
-  value(path: Path): Scalar | undefined {
-    return scalarAt(this.#bytes, locate(this.#bytes, this.#at, path))
-  }
-
-  has(path: Path): boolean {
-    return isThere(this.#bytes, locate(this.#bytes, this.#at, path))
-  }
-
-  count(path: Path): number {
-    return countAt(this.#bytes, locate(this.#bytes, this.#at, path))
+    return locate(this.bytes, inner.get(second) ?? -1, path, 2)
   }
 }
 
@@ -137,14 +128,6 @@ function scalarAt(bytes: Buffer, at: number): Scalar | undefined {
   if (first === 0x66) return false
   return Number(bytes.toString('latin1', at, end))
 }
-
-function isThere(bytes: Buffer, at: number): boolean {
-  if (at < 0 || bytes[at] === 0x6e) return false
-  return bytes[at] !== 0x5b || bytes[skipSpace(bytes, at + 1)] !== 0x5d
-}
-
-const countAt = (bytes: Buffer, at: number): number =>
-  at < 0 || bytes[at] !== 0x5b ? 0 : elementsOf(bytes, at).length
 
 /** Where the values of an object's members begin. */
 type Places = ReadonlyMap<string, number>

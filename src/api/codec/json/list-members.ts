@@ -3,7 +3,7 @@ import type { Json } from '../../kube/json.ts'
 import { textAt } from '../../kube/json-at.ts'
 import type { ListMeta } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
-import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
+import { maxObjectBytes, MalformedBody, parsedJson } from '../malformed-body.ts'
 import { isSpace, textOf } from './members.ts'
 import { Scanner } from './scanner.ts'
 
@@ -147,20 +147,12 @@ export class ListMembers {
       return
     }
     this.position = 'after'
-    const value = (): Json => parse(token)
+    const value = (): Json => parsedJson(token.toString())
     if (this.#key === 'items') this.nullItems = nullOnly(value())
     else if (this.#key === 'kind') this.#kind = textAt(value())
     else if (this.#key === 'apiVersion') this.#apiVersion = textAt(value())
     else if (this.#key === 'metadata') this.#meta = listMeta(value())
     else this.#extra.push(`${this.#rawKey}:${token.toString()}`)
-  }
-}
-
-function parse(token: Buffer): Json {
-  try {
-    return JSON.parse(token.toString()) as Json
-  } catch (cause) {
-    throw new MalformedBody('a value that is not JSON', { cause })
   }
 }
 

@@ -1,11 +1,10 @@
 import { asBuffer } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
-import type { Json } from '../../kube/json.ts'
 import { optionalObjectAt, textAt } from '../../kube/json-at.ts'
 import type { Projection } from '../../kube/media-type.ts'
 import { initialEventsEndAnnotation } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
-import { MalformedBody } from '../malformed-body.ts'
+import { MalformedBody, parsedJson } from '../malformed-body.ts'
 import { statusOf } from '../status.ts'
 import type { WatchDecoder } from '../decoder.ts'
 import { isEventType, type WatchEvent } from '../watch.ts'
@@ -74,7 +73,8 @@ export class JsonWatchDecoder implements WatchDecoder {
     if (kind === '') throw new MalformedBody('an event without a type')
     if (!isEventType(kind)) return { type: 'UNREAD', frame }
     if (!value) throw new MalformedBody('an event without an object')
-    if (kind === 'ERROR') return { type: kind, status: statusOf(parse(value)), frame }
+    if (kind === 'ERROR')
+      return { type: kind, status: statusOf(parsedJson(value.toString())), frame }
     if (kind === 'BOOKMARK') return this.#bookmark(value, frame)
     const bytes = this.#withoutKind(value)
     return { type: kind, object: apiObject(bytes), frame }
@@ -87,19 +87,11 @@ export class JsonWatchDecoder implements WatchDecoder {
   }
 
   #bookmark(value: Buffer, frame: Buffer): WatchEvent {
-    const metadata = optionalObjectAt(parse(value), 'metadata')
+    const metadata = optionalObjectAt(parsedJson(value.toString()), 'metadata')
     const resourceVersion = textAt(metadata, 'resourceVersion')
     if (resourceVersion === '') return { type: 'UNREAD', frame }
     this.#withoutKind(value)
     const end = textAt(metadata, 'annotations', initialEventsEndAnnotation)
     return { type: 'BOOKMARK', resourceVersion, initialEventsEnd: end === 'true', frame }
-  }
-}
-
-function parse(value: Buffer): Json {
-  try {
-    return JSON.parse(value.toString()) as Json
-  } catch (cause) {
-    throw new MalformedBody('an event that is not JSON', { cause })
   }
 }

@@ -24,8 +24,44 @@ interface FieldAtPath {
   readonly map?: true
 }
 
+/** The reads of an element and of a whole object. */
+abstract class FieldReader implements Element {
+  /** Throws a `PathError` for a path that the schema lacks. */
+  protected abstract find(path: Path): FieldAtPath | undefined
+
+  value(path: Path): Scalar | undefined {
+    return scalarOf(this.find(path))
+  }
+
+  has(path: Path): boolean {
+    return isThere(this.find(path))
+  }
+
+  count(path: Path): number {
+    const found = this.find(path)
+    return found?.list === true ? found.pieces.length : 0
+  }
+}
+
+/** See `Element`. */
+export class ProtobufElement extends FieldReader {
+  readonly #field: Field
+  readonly #pieces: readonly Occurrence[]
+
+  /** `field` is the field of the list. */
+  constructor(field: Field, element: Occurrence) {
+    super()
+    this.#field = elementIn(field)
+    this.#pieces = [element]
+  }
+
+  protected override find(path: Path): FieldAtPath | undefined {
+    return further(this.#field, this.#pieces, path)
+  }
+}
+
 /** See `Cursor`. */
-export class ProtobufCursor implements Cursor {
+export class ProtobufCursor extends FieldReader implements Cursor {
   readonly namespace: string
   readonly name: string
   readonly uid: string
@@ -34,6 +70,7 @@ export class ProtobufCursor implements Cursor {
   readonly #top: readonly Occurrence[]
 
   constructor(gvk: GVK, object: ApiObject) {
+    super()
     this.namespace = object.namespace
     this.name = object.name
     this.uid = object.uid
@@ -62,69 +99,29 @@ export class ProtobufCursor implements Cursor {
     return text(this.value(['metadata', 'annotations', key]))
   }
 
-  value(path: Path): Scalar | undefined {
-    return scalarOf(this.#find(path))
-  }
-
-  has(path: Path): boolean {
-    return isThere(this.#find(path))
-  }
-
-  count(path: Path): number {
-    return countOf(this.#find(path))
-  }
-
   json(path: Path): Json | undefined {
-    if (isLeftOut(this.#gvk, path[0])) return undefined
-    return decodedAt(knownSchema(this.#gvk), this.#top, path)
+    const found = this.find(path)
+    if (!found) return undefined
+    const { field, pieces } = found
+    checkDecodable(pieces.reduce((sum, { start, end }) => sum + end - start, 0))
+    return new MessageReader().field(field, pieces) ?? undefined
   }
 
   digest(path: Path): string {
-    const pieces = this.#find(path)?.pieces ?? []
+    const pieces = this.find(path)?.pieces ?? []
     return pieces
       .map(({ bytes, start, end }) => hash('sha256', bytes.subarray(start, end), 'base64'))
       .join(' ')
   }
 
-  #find(path: Path): FieldAtPath | undefined {
+  protected override find(path: Path): FieldAtPath | undefined {
     if (isLeftOut(this.#gvk, path[0])) return undefined
     return find(knownSchema(this.#gvk), this.#top, path)
   }
 }
 
-/** See `Element`. */
-export class ProtobufElement implements Element {
-  readonly #field: Field
-  readonly #pieces: readonly Occurrence[]
-
-  /** `field` is the field of the list. */
-  constructor(field: Field, element: Occurrence) {
-    this.#field = { ...field, shown: true }
-    this.#pieces = [element]
-  }
-
-  value(path: Path): Scalar | undefined {
-    return scalarOf(this.#find(path))
-  }
-
-  has(path: Path): boolean {
-    return isThere(this.#find(path))
-  }
-
-  count(path: Path): number {
-    return countOf(this.#find(path))
-  }
-
-  #find(path: Path): FieldAtPath | undefined {
-    return further(this.#field, this.#pieces, path)
-  }
-}
-
 const scalarOf = (found: FieldAtPath | undefined): Scalar | undefined =>
   !found || found.list || found.map ? undefined : readScalar(found.field, found.pieces)
-
-const countOf = (found: FieldAtPath | undefined): number =>
-  found?.list === true ? found.pieces.length : 0
 
 function isThere(found: FieldAtPath | undefined): boolean {
   if (!found) return false
@@ -161,14 +158,13 @@ function find(
       return { field, pieces: occurrences(inside, field), list: false, map: true }
     if (typeof step !== 'string') return undefined
     const value = entriesOf(inside, field).get(step)
-    // JSON shows every entry of a map.
-    return value && further({ ...field, shown: true }, [value], deeper)
+    return value && further(elementIn(field), [value], deeper)
   }
   const values = occurrences(inside, field)
   if (!field.repeated) return further(field, values, rest)
   if (rest.length === 0) return { field, pieces: values, list: true }
   const element = elementOf(values, step)
-  return element && further({ ...field, shown: true }, [element], deeper)
+  return element && further(elementIn(field), [element], deeper)
 }
 
 function further(field: Field, pieces: readonly Occurrence[], path: Path): FieldAtPath | undefined {
@@ -181,33 +177,7 @@ function further(field: Field, pieces: readonly Occurrence[], path: Path): Field
 const text = (value: Scalar | undefined): string | undefined =>
   typeof value === 'string' ? value : undefined
 
-/** The JSON value at a path; `undefined` for a missing value and null. See `Cursor`. */
-function decodedAt(
-  schema: MessageSchema,
-  pieces: readonly Occurrence[],
-  [name, ...rest]: Path,
-): Json | undefined {
-  const { field, inside } = fieldIn(schema, pieces, name)
-  const values = occurrences(inside, field)
-  if (rest.length === 0) return decoded(field, values)
-  if (!field.map && !field.repeated) return decodedInside(field, values, rest)
-  const [step, ...deeper] = rest
-  const one = field.map ? entriesOf(inside, field).get(String(step)) : elementOf(values, step)
-  return one && decodedInside(elementIn(field), [one], deeper)
-}
-
-function decodedInside(field: Field, pieces: readonly Occurrence[], path: Path): Json | undefined {
-  if (path.length === 0) return decoded(field, pieces)
-  const found = decodedAt(messageOf(field), pieces, path)
-  return pieces.length === 0 ? undefined : found
-}
-
 /** The field of one element of a list or map, which JSON always shows. */
 function elementIn({ number, type, message }: Field): Field {
   return { number, type, ...(message && { message }), always: true, shown: true }
-}
-
-function decoded(field: Field, values: readonly Occurrence[]): Json | undefined {
-  checkDecodable(values.reduce((sum, { start, end }) => sum + end - start, 0))
-  return new MessageReader().field(field, values) ?? undefined
 }

@@ -1,6 +1,6 @@
 import type { Json } from '../../kube/json.ts'
 import type { Scalar } from '../element.ts'
-import { MalformedBody } from '../malformed-body.ts'
+import { MalformedBody, parsedJson } from '../malformed-body.ts'
 import type { Field, FieldType } from '../schema/schema.ts'
 import { formatTime } from './message/time.ts'
 import { fieldsIn, missing, numberOf, occurrenceOf, textOf, type Occurrence } from './values.ts'
@@ -59,7 +59,7 @@ export function readValue({ type }: ScalarField, piece: Occurrence): Json {
     case 'intOrString':
       return numberIn(piece, 1) === 1 ? (textIn(piece, 3) ?? '') : numberIn(piece, 2) | 0
     case 'fieldsV1':
-      return rawJson(textIn(piece, 1) ?? '')
+      return parsedJson(textIn(piece, 1) || 'null')
   }
 }
 
@@ -70,15 +70,6 @@ function readTime(piece: Occurrence, micro: boolean): string | null {
   const nanos = numberIn(piece, 2)
   if (nanos < 0 || nanos > 999_999_999) throw new MalformedBody('a time out of range')
   return formatTime({ seconds, nanos }, micro)
-}
-
-function rawJson(text: string): Json {
-  if (text === '') return null
-  try {
-    return JSON.parse(text) as Json
-  } catch (cause) {
-    throw new MalformedBody('not JSON', { cause })
-  }
 }
 
 function numberIn(piece: Occurrence, number: number): number {
