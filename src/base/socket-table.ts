@@ -27,10 +27,8 @@ export function* socketsIn(table: string): Generator<SocketLine> {
   }
 }
 
-/** How much of a table is read at a time; the kernel returns a page at most. */
-const chunkBytes = 64 << 10
-
-const [newline, colon] = [0x0a, 0x3a]
+/** How much of a table is read at a time: the kernel returns a page at most. No line is longer. */
+const chunkBytes = 4 << 10
 
 /** A reading has failed after this. 60,000 sockets take a quarter of a second of an idle core. */
 export const mostReadingMs = 5_000
@@ -57,13 +55,14 @@ export async function establishedAt(path: string, ends: Iterable<string>): Promi
   try {
     const end = elapsed() + mostReadingMs
     let sliceEnd = elapsed() + sliceMs
-    return await establishedWith(ends, async (into, from) => {
+    const chunk = Buffer.allocUnsafe(chunkBytes)
+    return await establishedWith(ends, async () => {
       if (elapsed() > sliceEnd) {
         await turn()
         sliceEnd = elapsed() + sliceMs
       }
       if (elapsed() > end) throw new TableTooLong(path)
-      return readSync(file, into, from, into.length - from, null)
+      return chunk.toString('latin1', 0, readSync(file, chunk))
     })
   } finally {
     closeSync(file)
@@ -72,56 +71,27 @@ export async function establishedAt(path: string, ends: Iterable<string>): Promi
 
 /**
  * For each of `ends` (local, a space, remote) the first line of an established socket with these
- * ends. `read` copies more of the table into a buffer, from an offset on, and returns how much, 0
- * at the end; it is called until all are found. Compares the local port only and decodes no other
- * line: any user can create tens of thousands of them.
+ * ends. `read` returns more of the table, '' at the end; it is called until all are found.
  */
 export async function establishedWith(
   ends: Iterable<string>,
-  read: (into: Buffer, from: number) => Promise<number>,
+  read: () => Promise<string>,
 ): Promise<string> {
   const wanted = new Set(ends)
-  const ports = new Set(
-    Array.from(wanted, (each) => Number.parseInt(each.split(/[: ]/)[1] ?? '', 16)),
-  )
-  const chunk = Buffer.allocUnsafe(chunkBytes)
   let found = ''
-  let held = 0
+  let rest = ''
   while (wanted.size > 0) {
-    const end = held + (await read(chunk, held))
-    if (end === held) break
-    let start = 0
-    for (let stop = chunk.indexOf(newline); stop >= 0 && stop < end;) {
-      const port = localPortAt(chunk, start)
-      if (port < stop && ports.has(hexadecimal(chunk, port))) {
-        const line = chunk.toString('latin1', start, stop + 1)
-        if (wanted.delete(endsIfEstablished(line))) found += line
-      }
-      start = stop + 1
-      stop = chunk.indexOf(newline, start)
+    const text = await read()
+    if (text === '') break
+    const lines = (rest + text).split('\n')
+    rest = (lines.pop() ?? '').slice(0, chunkBytes)
+    for (const line of lines) {
+      const at = line.indexOf(':') + 2
+      const end = line.indexOf(` ${established} `, at)
+      if (end > 0 && wanted.delete(line.slice(at, end))) found += `${line}\n`
     }
-    // A chunk without a line's end holds no socket.
-    held = end - start < chunkBytes ? chunk.copy(chunk, 0, start, end) : 0
   }
   return found
-}
-
-/**
- * The position of the local port in a line that begins at `start`: after the slot and the address.
- */
-const localPortAt = (chunk: Buffer, start: number): number =>
-  chunk.indexOf(colon, chunk.indexOf(colon, start) + 1) + 1
-
-const endsIfEstablished = (line: string): string => /^ *\d+: (\S+ \S+) 01 /.exec(line)?.[1] ?? ''
-
-/** The number of four digits in hexadecimal, in upper case. */
-function hexadecimal(bytes: Uint8Array, at: number): number {
-  let number = 0
-  for (let i = at; i < at + 4; i++) {
-    const digit = bytes[i] ?? 0
-    number = number * 16 + (digit < 0x41 ? digit - 0x30 : digit - 0x37)
-  }
-  return number
 }
 
 /**

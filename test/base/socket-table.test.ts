@@ -53,13 +53,8 @@ void t.test('a file descriptor leads to a socket or to something else', async (t
 
 /** What is found of these ends in a table that comes in pieces of so many bytes. */
 function found(text: string, pieceBytes: number, ...ends: string[]): Promise<string> {
-  const bytes = Buffer.from(text)
   let at = 0
-  return establishedWith(ends, async (into, from) => {
-    const copied = bytes.copy(into, from, at, Math.min(at + pieceBytes, bytes.length))
-    at += copied
-    return copied
-  })
+  return establishedWith(ends, async () => text.slice(at, (at += pieceBytes)))
 }
 
 const ends = '0100007F:D431 0100007F:2814'
@@ -85,9 +80,9 @@ void t.test('established sockets are found by their ends across read boundaries'
 
 void t.test('reading stops once the sockets looked for are found', async (t) => {
   let reads = 0
-  await establishedWith([ends], async (into, from) => {
+  await establishedWith([ends], async () => {
     reads++
-    return into.write(table, from)
+    return table
   })
   t.equal(reads, 1)
 })
