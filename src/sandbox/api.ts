@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { badRequest, internalError, StatusError, type Status } from '../api/kube/status.ts'
+import { MalformedSelector } from '../api/kube/selectors.ts'
 import { MalformedPath, parseRequestInfo, type RequestInfo } from '../api/request/request-info.ts'
 import { messageOf } from '../config/settings.ts'
 import { sendStatus } from './answer.ts'
@@ -33,8 +34,7 @@ export async function answer(
 }
 
 /**
- * Authenticates and authorizes a request. Throws a StatusError: 401, 403, or 400 for a malformed
- * path.
+ * Authenticates and authorizes a request. Throws a StatusError: 401 or 403; or `MalformedPath`.
  */
 export function admit(
   api: Api,
@@ -48,23 +48,17 @@ export function admit(
     api.anonymousAllowed,
   )
   seen.user = user
-  const info = parse(seen)
+  const info = parseRequestInfo(seen.method, seen.url)
   if (info.isResource) seen.resource = info
   authorize(attributesOf(info, user), api.authorizer())
   return { user, info }
 }
 
-function parse({ method, url }: SeenRequest): RequestInfo {
-  try {
-    return parseRequestInfo(method, url)
-  } catch (cause) {
-    if (cause instanceof MalformedPath) throw new StatusError(badRequest(cause.message), { cause })
-    throw cause
-  }
+export function statusOf(cause: unknown): Status {
+  if (cause instanceof StatusError) return cause.status
+  const isMalformed = cause instanceof MalformedPath || cause instanceof MalformedSelector
+  return (isMalformed ? badRequest : internalError)(messageOf(cause))
 }
-
-export const statusOf = (cause: unknown): Status =>
-  cause instanceof StatusError ? cause.status : internalError(messageOf(cause))
 
 /** The negotiated encoding of a Status, where it is one of those served; else indented JSON. */
 function formatOfError(seen: SeenRequest): ResponseFormat {

@@ -5,87 +5,82 @@ import { parseAccept } from '../api/request/representation.ts'
 import type { Catalog } from './catalog.ts'
 import type { Kind, Subresource } from './kinds.ts'
 
-/** The discovery documents of the served resources. */
-export class Discovery {
-  readonly #catalog: Catalog
+// The discovery documents of the served resources.
 
-  constructor(catalog: Catalog) {
-    this.#catalog = catalog
-  }
+/** `/api` */
+export const coreVersions = (address: string): JsonObject => ({
+  kind: 'APIVersions',
+  versions: ['v1'],
+  serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }],
+})
 
-  /** `/api` */
-  core(address: string): JsonObject {
-    return {
-      kind: 'APIVersions',
-      versions: ['v1'],
-      serverAddressByClientCIDRs: [{ clientCIDR: '0.0.0.0/0', serverAddress: address }],
-    }
-  }
+/** `/apis` */
+export const groupList = (catalog: Catalog) => ({
+  kind: 'APIGroupList',
+  apiVersion: 'v1',
+  groups: [...versionsByGroup(catalog)].map(([name, versions]) => groupOf(name, versions)),
+})
 
-  /** `/apis` */
-  groups(): JsonObject {
-    return {
-      kind: 'APIGroupList',
-      apiVersion: 'v1',
-      groups: [...this.#versionsByGroup()].map(([name, versions]) => groupOf(name, versions)),
-    }
-  }
+/** `/apis/<group>` */
+export function groupDocument(catalog: Catalog, name: string): JsonObject | undefined {
+  const versions = versionsByGroup(catalog).get(name)
+  return versions && { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(name, versions) }
+}
 
-  /** `/apis/<group>` */
-  group(name: string): JsonObject | undefined {
-    const versions = this.#versionsByGroup().get(name)
-    return versions && { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(name, versions) }
-  }
-
-  /** `/api/v1`, `/apis/<group>/<version>` */
-  resources(group: string, version: string): JsonObject | undefined {
-    const kinds = this.#kindsOf(group, version)
-    if (kinds.length === 0) return undefined
-    return {
-      kind: 'APIResourceList',
-      ...(group !== '' && { apiVersion: 'v1' }),
-      groupVersion: apiVersionOf({ group, version }),
-      resources: kinds.flatMap((kind) => [
-        resourceOf(kind),
-        ...kind.subresources.map((one) => subresourceOf(kind, one)),
-      ]),
-    }
-  }
-
-  /** `/api` and `/apis` for clients of aggregated discovery. */
-  aggregated(core: boolean, version: string): JsonObject {
-    const groups = core ? new Map([['', ['v1']]]) : this.#versionsByGroup()
-    return {
-      kind: 'APIGroupDiscoveryList',
-      apiVersion: `apidiscovery.k8s.io/${version}`,
-      metadata: {},
-      items: [...groups].map(([name, versions]) => ({
-        metadata: name === '' ? {} : { name },
-        versions: versions.map((one) => ({
-          version: one,
-          resources: this.#kindsOf(name, one).map(aggregatedResource),
-          freshness: 'Current',
-        })),
-      })),
-    }
-  }
-
-  #kindsOf(group: string, version: string): Kind[] {
-    return this.#catalog.kinds
-      .filter(({ gvr }) => gvr.group === group && gvr.version === version)
-      .toSorted((a, b) => (a.gvr.resource < b.gvr.resource ? -1 : 1))
-  }
-
-  #versionsByGroup(): Map<string, string[]> {
-    const kinds = this.#catalog.kinds.filter(({ gvr }) => gvr.group !== '')
-    const groups = Map.groupBy(kinds, ({ gvr }) => gvr.group)
-    return new Map(
-      [...groups].map(([group, of]) => [group, [...new Set(of.map(({ gvr }) => gvr.version))]]),
-    )
+/** `/api/v1`, `/apis/<group>/<version>` */
+export function resourceList(
+  catalog: Catalog,
+  group: string,
+  version: string,
+): JsonObject | undefined {
+  const kinds = kindsOf(catalog, group, version)
+  if (kinds.length === 0) return undefined
+  return {
+    kind: 'APIResourceList',
+    ...(group !== '' && { apiVersion: 'v1' }),
+    groupVersion: apiVersionOf({ group, version }),
+    resources: kinds.flatMap((kind) => [
+      resourceOf(kind),
+      ...kind.subresources.map((one) => subresourceOf(kind, one)),
+    ]),
   }
 }
 
-function groupOf(name: string, versions: readonly string[]): JsonObject {
+/** `/api` and `/apis` for clients of aggregated discovery. */
+export const aggregatedDiscovery = (
+  catalog: Catalog,
+  isCore: boolean,
+  version: string,
+): JsonObject => ({
+  kind: 'APIGroupDiscoveryList',
+  apiVersion: `apidiscovery.k8s.io/${version}`,
+  metadata: {},
+  items: [...(isCore ? new Map([['', ['v1']]]) : versionsByGroup(catalog))].map(
+    ([name, versions]) => ({
+      metadata: name === '' ? {} : { name },
+      versions: versions.map((one) => ({
+        version: one,
+        resources: kindsOf(catalog, name, one).map(aggregatedResource),
+        freshness: 'Current',
+      })),
+    }),
+  ),
+})
+
+const kindsOf = ({ kinds }: Catalog, group: string, version: string): Kind[] =>
+  kinds
+    .filter(({ gvr }) => gvr.group === group && gvr.version === version)
+    .toSorted((a, b) => (a.gvr.resource < b.gvr.resource ? -1 : 1))
+
+function versionsByGroup({ kinds }: Catalog): Map<string, string[]> {
+  const groups = Map.groupBy(kinds, ({ gvr }) => gvr.group)
+  groups.delete('')
+  return new Map(
+    [...groups].map(([group, of]) => [group, [...new Set(of.map(({ gvr }) => gvr.version))]]),
+  )
+}
+
+function groupOf(name: string, versions: readonly string[]) {
   const all = versions.map((version) => ({ groupVersion: `${name}/${version}`, version }))
   return { name, versions: all, preferredVersion: all[0] ?? null }
 }
@@ -146,4 +141,5 @@ export function aggregatedVersion(accept: string | undefined): string | undefine
   return version === 'v2' || version === 'v2beta1' ? version : undefined
 }
 
-export const discoveryTag = (body: Buffer): string => `"${hash('sha512', body).toUpperCase()}"`
+/** The hash by which clients distinguish versions of a document. */
+export const documentHash = (body: Buffer | string): string => hash('sha512', body).toUpperCase()

@@ -42,7 +42,7 @@ export interface EndpointOptions {
 }
 
 /** One address at which the API is served. */
-export class Endpoint {
+export class Endpoint implements AsyncDisposable {
   readonly #options: EndpointOptions
   readonly #web: Server
   readonly #connections = new Set<Socket>()
@@ -73,6 +73,10 @@ export class Endpoint {
     return this.#port
   }
 
+  get faults(): Faults {
+    return this.#options.faults
+  }
+
   /** On the port it had before, if it had one. */
   async open(): Promise<void> {
     const listener = createServer((socket) => this.#accept(socket))
@@ -93,7 +97,7 @@ export class Endpoint {
     await closed
   }
 
-  async dispose(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#following[Symbol.dispose]()
     await this.close()
   }

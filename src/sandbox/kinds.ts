@@ -24,8 +24,6 @@ export interface Kind {
   readonly fields: readonly string[]
   /** Defined by a CustomResourceDefinition: JSON only, and members sorted. */
   readonly custom: boolean
-  /** The warning in every answer. */
-  readonly warning?: string
 }
 
 export const gvkOf = ({ gvr, kind }: Kind): GVK => ({
@@ -87,7 +85,6 @@ export const builtinKinds: readonly Kind[] = [
   kind('v1', 'Endpoints', 'endpoints', {
     namespaced: true,
     shortNames: ['ep'],
-    warning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
   }),
   kind('v1', 'Event', 'events', {
     namespaced: true,

@@ -42,7 +42,7 @@ export async function list(
 ): Promise<ListResult> {
   const token = options.continue === '' ? undefined : decodeContinue(options)
   const version = token
-    ? continuedVersion(view, token, options.continue)
+    ? continuedVersion(view, token)
     : await startingVersion(view, options, freshnessMs)
   const from = token?.start ?? ''
   const all = [...view.at(kind, version)]
@@ -104,7 +104,6 @@ export async function waitUntilFresh(view: View, version: number, waitMs: number
 }
 
 interface ContinueToken {
-  /** -1: the current version, for a list that is inconsistent already. */
   readonly rv: number
   readonly start: string
 }
@@ -128,19 +127,11 @@ function decodeContinue(options: ListOptions): ContinueToken {
   return { rv: Number(rv), start: start.replace(/^\//, '') }
 }
 
-function continuedVersion(view: View, token: ContinueToken, text: string): number {
-  if (token.rv < 0) return view.newest
-  if (token.rv > view.newest) {
+function continuedVersion(view: View, { rv }: ContinueToken): number {
+  if (rv > view.newest) {
     throw new StatusError(timeout('etcdserver: mvcc: required revision is a future revision'))
   }
-  if (token.rv >= view.compacted) return token.rv
-  const { start } = JSON.parse(Buffer.from(text, 'base64url').toString()) as { start: string }
-  const fresh = JSON.stringify({ v: 'meta.k8s.io/v1', rv: -1, start })
-  throw new StatusError({
-    ...expired(tooOldToContinue),
-    metadata: { continue: Buffer.from(fresh).toString('base64url') },
-  })
+  if (rv < view.compacted)
+    throw new StatusError(expired('The provided continue parameter is too old'))
+  return rv
 }
-
-const tooOldToContinue =
-  'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.'

@@ -15,36 +15,13 @@ export interface Metadata extends JsonObject {
   readonly creationTimestamp: string
 }
 
-/** The order in which the server writes metadata (apimachinery pkg/apis/meta/v1/types.go). */
-const metadataOrder = [
-  'name',
-  'generateName',
-  'namespace',
-  'selfLink',
-  'uid',
-  'resourceVersion',
-  'generation',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'labels',
-  'annotations',
-  'ownerReferences',
-  'finalizers',
-  'managedFields',
-]
-
-/** Metadata in the server's order, without empty members. */
-export function orderedMetadata(metadata: JsonObject): JsonObject {
-  const ordered: Record<string, Json> = {}
-  for (const name of metadataOrder) {
-    const value = metadata[name]
-    if (value !== undefined && value !== null && value !== '' && !isEmpty(value)) {
-      ordered[name] = value
-    }
-  }
-  return ordered
-}
+/** The members of metadata that are not empty. */
+export const withoutEmpty = (metadata: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(metadata).filter(
+      ([, value]) => value !== null && value !== '' && !isEmpty(value),
+    ),
+  )
 
 const isEmpty = (value: Json): boolean =>
   Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import type { JsonObject } from '../api/kube/json.ts'
 import type { Catalog } from './catalog.ts'
 import { goJson } from '../api/codec/json/write.ts'
-import type { Kind } from './kinds.ts'
+import { documentHash } from './discovery.ts'
+import { gvkOf, type Kind } from './kinds.ts'
 
 /** `/openapi/v2`: the names of kinds alone, as kubectl reads `/openapi/v3`. */
 export const openApiV2 = (catalog: Catalog): JsonObject => ({
@@ -16,15 +16,11 @@ export const openApiV2 = (catalog: Catalog): JsonObject => ({
 export const openApiV3Index = (catalog: Catalog): JsonObject => ({
   paths: Object.fromEntries(
     [...new Set(stored(catalog).map(prefixOf))].map((prefix) => {
-      const hash = schemaHash(openApiV3(catalog, prefix) ?? {})
+      const hash = documentHash(goJson(openApiV3(catalog, prefix)))
       return [prefix, { serverRelativeURL: `/openapi/v3/${prefix}?hash=${hash}` }]
     }),
   ),
 })
-
-/** The hash by which the index distinguishes versions of a schema. */
-export const schemaHash = (document: JsonObject): string =>
-  createHash('sha512').update(goJson(document)).digest('hex').toUpperCase()
 
 /**
  * `/openapi/v3/<prefix>`; undefined where no kind is served under it. With as much detail as
@@ -69,13 +65,7 @@ const schemaOf = (kind: Kind): JsonObject => ({
     status: { ...anything, description: 'What was observed.' },
   },
   'x-kubernetes-preserve-unknown-fields': true,
-  'x-kubernetes-group-version-kind': [gvkOf(kind)],
-})
-
-const gvkOf = ({ gvr, kind }: Kind): JsonObject => ({
-  group: gvr.group,
-  kind,
-  version: gvr.version,
+  'x-kubernetes-group-version-kind': [{ ...gvkOf(kind) }],
 })
 
 function pathsOf(kind: Kind): JsonObject {
@@ -83,7 +73,7 @@ function pathsOf(kind: Kind): JsonObject {
   const collection = `/${prefixOf(kind)}${scope}/${kind.gvr.resource}`
   const operation = (action: string): JsonObject => ({
     'x-kubernetes-action': action,
-    'x-kubernetes-group-version-kind': gvkOf(kind),
+    'x-kubernetes-group-version-kind': { ...gvkOf(kind) },
     parameters,
     responses: { '200': { description: 'OK' } },
   })

@@ -4,10 +4,18 @@ import { printed } from '../api/kube/json-at.ts'
 import { notFound, methodNotAllowed, resourceNotFound, StatusError } from '../api/kube/status.ts'
 import { sendBody, sendObject, sendText } from './answer.ts'
 import type { Api, Call } from './call.ts'
-import { aggregatedVersion, Discovery, discoveryTag } from './discovery.ts'
+import {
+  aggregatedDiscovery,
+  aggregatedVersion,
+  coreVersions,
+  documentHash,
+  groupDocument,
+  groupList,
+  resourceList,
+} from './discovery.ts'
 import { goJson } from '../api/codec/json/write.ts'
 import { negotiate, plainJson } from './negotiation.ts'
-import { openApiV2, openApiV3, openApiV3Index, schemaHash } from './openapi.ts'
+import { openApiV2, openApiV3, openApiV3Index } from './openapi.ts'
 import { hasProtobuf } from './render.ts'
 import { issuer } from './tokens.ts'
 
@@ -22,25 +30,13 @@ export function answerPath(api: Api, call: Call): void {
     if (call.info.isResource || /^\/apis?\//.test(path)) throw new StatusError(methodNotAllowed())
     sendText(call, 404, '404 page not found\n')
   } else if (document) document(api, call)
-  else if (checks[path]) sendHealth(call, path.slice(1))
+  else if (checks.has(path)) sendText(call, 200, 'ok')
   else if (!discover(api, call, path) && !sendSchema(api, call, path)) {
     sendText(call, 404, '404 page not found\n')
   }
 }
 
-const checks: Record<string, true> = { '/healthz': true, '/livez': true, '/readyz': true }
-
-function sendHealth(call: Call, check: string): void {
-  if (!call.seen.query.has('verbose')) {
-    sendText(call, 200, 'ok')
-    return
-  }
-  const parts = check === 'readyz' ? [...healthParts, 'shutdown'] : healthParts
-  const lines = parts.map((part) => `[+]${part} ok`)
-  sendText(call, 200, `${[...lines, `${check} check passed`].join('\n')}\n`)
-}
-
-const healthParts = ['ping', 'log', 'informer-sync', 'poststarthook/crd-informer-synced']
+const checks = new Set(['/healthz', '/livez', '/readyz'])
 
 const version: JsonObject = {
   major: '1',
@@ -79,7 +75,7 @@ const documents: Record<string, (api: Api, call: Call) => void> = {
   },
   '/': (api, call) => {
     const paths = ['/api', '/api/v1', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3']
-    const groups = new Discovery(api.registry.catalog).groups()['groups'] as { name: string }[]
+    const { groups } = groupList(api.registry.catalog)
     const all = [...paths, ...groups.map(({ name }) => `/apis/${name}`), '/readyz', '/version']
     sendJson(call, goJson({ paths: all.toSorted() }, 2))
   },
@@ -92,24 +88,26 @@ function discover(api: Api, call: Call, path: string): boolean {
   if (prefix !== 'api' && prefix !== 'apis') return false
   const [group, version, ...deeper] = prefix === 'api' && rest.length > 0 ? ['', ...rest] : rest
   if (deeper.length > 0) return false
-  const discovery = new Discovery(api.registry.catalog)
+  const { catalog } = api.registry
   if (group !== undefined) {
     const document =
-      version === undefined ? discovery.group(group) : discovery.resources(group, version)
+      version === undefined ? groupDocument(catalog, group) : resourceList(catalog, group, version)
     if (document) sendDiscovery(call, document)
     return document !== undefined
   }
   const aggregated = aggregatedVersion(headers['accept'] as string | undefined)
   if (aggregated === undefined) {
     const address = String(headers['host'] ?? '')
-    sendDiscovery(call, prefix === 'api' ? discovery.core(address) : discovery.groups())
+    sendDiscovery(call, prefix === 'api' ? coreVersions(address) : groupList(catalog))
     return true
   }
-  const bytes = Buffer.from(`${goJson(discovery.aggregated(prefix === 'api', aggregated))}\n`)
+  const bytes = Buffer.from(
+    `${goJson(aggregatedDiscovery(catalog, prefix === 'api', aggregated))}\n`,
+  )
   sendBody(call, {
     contentType: `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`,
     bytes,
-    headers: { 'Cache-Control': 'public', Etag: discoveryTag(bytes), Vary: 'Accept' },
+    headers: { 'Cache-Control': 'public', Etag: `"${documentHash(bytes)}"`, Vary: 'Accept' },
   })
   return true
 }
@@ -129,7 +127,7 @@ function sendSchema(api: Api, call: Call, path: string): boolean {
   const document = isIndex ? openApiV3Index(catalog) : openApiV3(catalog, rest.join('/'))
   if (!document) throw new StatusError(notFound({ group: '', resource: 'openapi', name: path }))
   const requested = call.seen.query.get('hash')
-  const hash = schemaHash(document)
+  const hash = documentHash(goJson(document))
   if (requested !== null && requested !== hash) {
     const headers = { Location: `${path}?hash=${hash}` }
     sendBody(call, { status: 301, contentType: 'text/html', bytes: Buffer.alloc(0), headers })

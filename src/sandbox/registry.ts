@@ -8,7 +8,7 @@ import { alreadyExists, badRequest, conflict, notFound, StatusError } from '../a
 import { Catalog } from './catalog.ts'
 import { defaulted } from './defaults.ts'
 import { apiVersionOfKind, gvkOf, hasStatus, type Kind } from './kinds.ts'
-import { orderedMetadata, sortedDeep, timestamp, type KubeObject } from './object.ts'
+import { sortedDeep, timestamp, withoutEmpty, type KubeObject } from './object.ts'
 import { ProtobufError } from './protobuf.ts'
 import { canonical } from './render.ts'
 import type { Storage } from './storage.ts'
@@ -202,7 +202,7 @@ export class Registry {
       ...object,
       kind: kind.kind,
       apiVersion: apiVersionOfKind(kind),
-      metadata: orderedMetadata(objectAt(object, 'metadata')),
+      metadata: withoutEmpty(objectAt(object, 'metadata')),
     }
     if (kind.custom) return sortedDeep(whole) as KubeObject
     const { kind: name, apiVersion, metadata, ...rest } = whole

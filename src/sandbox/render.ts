@@ -36,7 +36,7 @@ export function renderObject(kind: Kind, object: KubeObject, format: ResponseFor
   if (format.encoding !== 'json' || format.pretty) {
     return encode(gvkOf(kind), object, format)
   }
-  return Buffer.from(`${objectText(kind, object)}\n`)
+  return Buffer.from(`${objectText(object)}\n`)
 }
 
 /** A list in the negotiated format. */
@@ -79,7 +79,7 @@ export function renderEvent(
   if (format.projection === 'object') {
     return format.encoding === 'protobuf'
       ? protobufFrame(type, envelopeOf(kind, object))
-      : frame(type, objectText(kind, object))
+      : frame(type, objectText(object))
   }
   const { gvk, value } = converted(kind, object, format, first)
   return format.encoding === 'protobuf'

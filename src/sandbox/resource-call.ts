@@ -24,9 +24,6 @@ export const formatOf = ({ kind, seen, info }: ResourceCall): ResponseFormat =>
     streams: info.verb === 'list' || info.verb === 'watch',
   })
 
-export const warningsOf = (kind: Kind): Record<string, string> =>
-  kind.warning === undefined ? {} : { Warning: `299 - ${JSON.stringify(kind.warning)}` }
-
 export function sendResource(
   call: ResourceCall,
   object: KubeObject,
@@ -37,7 +34,6 @@ export function sendResource(
     status,
     contentType: contentTypeOf(format),
     bytes: renderObject(call.kind, object, format),
-    headers: warningsOf(call.kind),
   })
 }
 

@@ -11,14 +11,7 @@ import { list, waitUntilFresh, type ListResult } from './list.ts'
 import { contentTypeOf, type ResponseFormat } from './negotiation.ts'
 import { checkPatchType, patched } from './patching.ts'
 import { renderList, statusGvk } from './render.ts'
-import {
-  bodyOf,
-  nameOf,
-  formatOf,
-  sendResource,
-  warningsOf,
-  type ResourceCall,
-} from './resource-call.ts'
+import { bodyOf, nameOf, formatOf, sendResource, type ResourceCall } from './resource-call.ts'
 import { answerReview, isReview } from './reviews.ts'
 import { selectionOf } from './selection-predicate.ts'
 import { answerSubresource } from './subresources.ts'
@@ -96,7 +89,6 @@ function sendList(call: ResourceCall, result: ListResult, format: ResponseFormat
   sendBody(call, {
     contentType: contentTypeOf(format),
     bytes: renderList(call.kind, result, format),
-    headers: warningsOf(call.kind),
   })
 }
 

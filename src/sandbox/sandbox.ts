@@ -118,12 +118,13 @@ export async function startSandbox(options: SandboxOptions = {}) {
     port: options.port ?? 0,
     ...(identity && { identity }),
   }
-  const endpoint = new Endpoint(endpointOptions)
-  const open = async (one: Endpoint): Promise<void> => {
+  const opened = async (of: EndpointOptions): Promise<Endpoint> => {
+    const one = new Endpoint(of)
     await one.open()
     endpoints.add(one)
+    return one
   }
-  await open(endpoint)
+  const endpoint = await opened(endpointOptions)
   const kindOf = (gvr: GVR): Kind => registry.catalog.get(gvr)
   const namespaceKind = kindOf({ group: '', version: 'v1', resource: 'namespaces' })
   for (const name of options.namespaces ?? firstNamespaces) {
@@ -209,37 +210,19 @@ export async function startSandbox(options: SandboxOptions = {}) {
      * Another API server of the same cluster, whose view is `versions` writes old. Faults strike it
      * too.
      */
-    async lag(versions: number): Promise<LaggingEndpoint> {
-      const view = new LaggingView(storage, versions)
-      const second = new Endpoint({ ...endpointOptions, port: 0, view })
-      await open(second)
-      return {
-        url: second.url,
-        async [Symbol.asyncDispose]() {
-          endpoints.delete(second)
-          await second.dispose()
-        },
-      }
-    },
+    lag: (versions: number): Promise<LaggingEndpoint> =>
+      opened({ ...endpointOptions, port: 0, view: new LaggingView(storage, versions) }),
     async replica(): Promise<Replica> {
       const own: Faults = new Faults({
         reset: () => second.reset(),
         open: () => second.open(),
         close: () => second.close(),
       })
-      const second = new Endpoint({ ...endpointOptions, port: 0, faults: own })
-      await open(second)
-      return {
-        url: second.url,
-        faults: own,
-        async [Symbol.asyncDispose]() {
-          endpoints.delete(second)
-          await second.dispose()
-        },
-      }
+      const second = await opened({ ...endpointOptions, port: 0, faults: own })
+      return second
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      await Promise.all([...endpoints].map((one) => one.dispose()))
+      await Promise.all([...endpoints].map((one) => one[Symbol.asyncDispose]()))
     },
   }
 }

@@ -2,7 +2,6 @@ import type { Json } from '../api/kube/json.ts'
 import { valueAt } from '../api/kube/json-at.ts'
 import { selectableKind, selectableValue } from '../api/kube/selectable-fields.ts'
 import {
-  MalformedSelector,
   matchesFields,
   matchesLabels,
   parseFieldSelector,
@@ -19,18 +18,14 @@ export interface SelectionPredicate {
   selects(object: KubeObject): boolean
 }
 
-/**
- * Throws a StatusError for selectors that cannot be read, or that name fields the kind cannot be
- * selected by.
- */
+/** Throws `MalformedSelector`, and a StatusError for fields the kind cannot be selected by. */
 export function selectionOf(
   kind: Kind,
   namespace: string | undefined,
   query: URLSearchParams,
 ): SelectionPredicate {
-  const labelText = query.get('labelSelector') ?? ''
-  const fieldText = query.get('fieldSelector') ?? ''
-  const { labels, fields } = parse(labelText, fieldText)
+  const labels = parseLabelSelector(query.get('labelSelector') ?? '')
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '')
   for (const { field } of fields) checkField(kind, field)
   // Hundreds of watches evaluate each object.
   const readers = new Map(fields.map(({ field }) => [field, fieldReader(kind, field)]))
@@ -40,23 +35,6 @@ export function selectionOf(
       (namespace === undefined || object.metadata.namespace === namespace) &&
       matchesLabels(labels, labelReader(object)) &&
       matchesFields(fields, (field) => readers.get(field)?.(object)),
-  }
-}
-
-function parse(
-  labelText: string,
-  fieldText: string,
-): {
-  labels: ReturnType<typeof parseLabelSelector>
-  fields: ReturnType<typeof parseFieldSelector>
-} {
-  try {
-    return { labels: parseLabelSelector(labelText), fields: parseFieldSelector(fieldText) }
-  } catch (cause) {
-    if (cause instanceof MalformedSelector) {
-      throw new StatusError(badRequest(cause.message), { cause })
-    }
-    throw cause
   }
 }
 

@@ -33,7 +33,8 @@ export interface View {
   follow(onChange: (change: StorageEvent) => void): Disposable
 }
 
-const storedAs = ({ gvr }: Kind): string => `${gvr.group}/${gvr.resource}`
+/** The versions of a resource are stored as one. */
+export const storedAs = ({ gvr }: Kind): string => `${gvr.group}/${gvr.resource}`
 
 /** Objects under one counter of versions, with as much history as the ring holds. */
 export class Storage implements View {

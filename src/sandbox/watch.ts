@@ -2,14 +2,14 @@ import { after, every, jitter } from '../base/clock.ts'
 import { namespacedName } from '../api/kube/object.ts'
 import { expired } from '../api/kube/status.ts'
 import { versionNumber, type ListOptions } from '../api/request/list-options.ts'
-import { gvkOf, type Kind } from './kinds.ts'
+import type { Kind } from './kinds.ts'
 import { waitUntilFresh } from './list.ts'
 import type { ResponseFormat } from './negotiation.ts'
 import type { KubeObject } from './object.ts'
 import type { ResponseWriter } from './response-writer.ts'
 import { bookmarkObject, renderErrorEvent, renderEvent, type EventType } from './render.ts'
 import type { SelectionPredicate } from './selection-predicate.ts'
-import type { StorageEvent, View } from './storage.ts'
+import { storedAs, type StorageEvent, type View } from './storage.ts'
 
 export interface WatchSettings {
   readonly bookmarkMs: number
@@ -129,9 +129,7 @@ function eventOf(
   { kind, selection }: WatchRequest,
   change: StorageEvent,
 ): { type: EventType; object: KubeObject } | undefined {
-  const [ours, theirs] = [gvkOf(kind), gvkOf(change.kind)]
-  if (ours.group !== theirs.group || kind.gvr.resource !== change.kind.gvr.resource)
-    return undefined
+  if (storedAs(kind) !== storedAs(change.kind)) return undefined
   const { object, previous } = change
   const was = previous !== undefined && selection.selects(previous)
   const is = change.type !== 'DELETED' && selection.selects(object)
