@@ -1,6 +1,6 @@
 import type { FilterChains } from '../../src/hub/filter/chain.ts'
 import { ShownStates } from '../../src/hub/filter/shown-states.ts'
-import type { FilterParts } from '../../src/hub/pipeline/resumed-watch.ts'
+import type { FilterParts } from '../../src/hub/pipeline/filtered-watch.ts'
 
 /**
  * What the layer of filters needs; what clients were shown is forgotten with the process.
@@ -9,5 +9,5 @@ export const filteringOf = (filters: FilterChains): FilterParts => ({
   ensureInputs: () => undefined,
   filters,
   shown: new ShownStates(),
-  hooks: { onDifference: () => undefined, onExpired: () => undefined },
+  onExpired: () => undefined,
 })

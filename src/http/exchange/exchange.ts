@@ -233,21 +233,6 @@ export interface WatchReply extends ReplyHead {
   readonly gvk: () => GVK
   /** Other clients get the same events, so layers should cache what they make of one. */
   readonly isShared?: true
-  /**
-   * A snapshot of the watched collection, perhaps newer than the events read so far; `undefined`:
-   * none is available.
-   */
-  readonly snapshot?: () => CollectionSnapshot | undefined
-}
-
-/**
- * The objects of a collection as stored at one version, in the representation of the watch's events
- * (see `StoredList`).
- */
-export interface CollectionSnapshot {
-  readonly gvk: GVK
-  readonly resourceVersion: string
-  readonly batches: Iterable<readonly ApiObject[]>
 }
 
 /**

@@ -15,17 +15,8 @@ export interface ChainState {
 export const unfiltered: ChainState = { chain: '[]', inputs: '{}', acts: false }
 
 /** Whether both states decide the same for every object. */
-const isSameState = (a: ChainState, b: ChainState): boolean =>
-  a.chain === b.chain && a.inputs === b.inputs
-
-/** The update for a client that received objects under `before`, now that `now` applies. */
-export function updateBetween(
-  before: ChainState,
-  now: ChainState,
-): 'nothing' | 'difference' | 'list' {
-  if (isSameState(before, now) || (!before.acts && !now.acts)) return 'nothing'
-  return before.chain === now.chain ? 'difference' : 'list'
-}
+export const decideAlike = (a: ChainState, b: ChainState): boolean =>
+  (!a.acts && !b.acts) || (a.chain === b.chain && a.inputs === b.inputs)
 
 export function chainState(
   definitions: readonly FilterDefinition[],

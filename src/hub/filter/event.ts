@@ -7,19 +7,14 @@ import type { FilterChain } from './chain.ts'
 /**
  * The event as the component gets it; `undefined`: no event. It depends on whether the component
  * has the previous object, as with the API server's selectors (apiserver pkg/storage/cacher): see
- * `filteredEvent`. Other events pass. `before` is the chain that applied to the previous
- * object.
+ * `filteredEvent`. Other events pass.
  */
-export function filterEvent(
+export const filterEvent = (
   chain: FilterChain,
   gvk: GVK,
   encoding: Encoding,
   event: WatchEvent,
-  before = chain,
-): WatchEvent | undefined {
-  if (!isObjectEvent(event)) return event
-  const { previous } = event
-  return filteredEvent(gvk, encoding, event, (object) =>
-    (object === previous ? before : chain).apply(gvk, encoding, object),
-  )
-}
+): WatchEvent | undefined =>
+  isObjectEvent(event)
+    ? filteredEvent(gvk, encoding, event, (object) => chain.apply(gvk, encoding, object))
+    : event

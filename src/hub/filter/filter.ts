@@ -60,8 +60,8 @@ export interface FilterDefinition<Needs extends InputName = InputName> {
    */
   readonly keepsLength?: true
   /**
-   * The inputs of `create`. When one of these changes, the hub creates the filter again, and sends
-   * clients events for objects on which the decision changed.
+   * The inputs of `create`. When one of these changes, the hub creates the filter again, and
+   * clients have to list again.
    */
   readonly needs: readonly Needs[]
   /**

@@ -7,7 +7,7 @@ import {
   type ResourceVersion,
 } from '../../api/kube/resource-version.ts'
 import type { Identity } from '../../api/request/identity.ts'
-import { updateBetween, type ChainState } from './chain-state.ts'
+import { decideAlike, type ChainState } from './chain-state.ts'
 
 /**
  * A collection as one component reads it with one identity, in whatever encoding.
@@ -35,8 +35,6 @@ interface Shown {
   readonly state: ChainState
   /** The oldest version of a client that has all of it under this state; '': of any version. */
   readonly from: string
-  /** Whether a client at `from` itself has; else differences were on their way to it there. */
-  readonly isWhole: boolean
   /** A client that never lists here is sent to list only once. */
   readonly isListed: boolean
 }
@@ -66,36 +64,28 @@ export class ShownStates {
   ): string | undefined {
     const shown = this.#shown.get(keyOf(collection))
     if (!shown) return now.acts ? shownUnknown : undefined
-    if (updateBetween(shown.state, now) !== 'nothing') return filtersChanged
+    if (!decideAlike(shown.state, now)) return filtersChanged
     const begun = resourceVersion(shown.from)
     if (!now.acts || !begun) return undefined
-    const order = compareVersions(version, begun)
-    return order > 0 || (order === 0 && shown.isWhole) ? undefined : shownUnknown
+    return compareVersions(version, begun) >= 0 ? undefined : shownUnknown
   }
 
   /** A client has listed the collection at `version`, under `state`. */
   listed(collection: ClientCollection, state: ChainState, version: string): void {
     const key = keyOf(collection)
     const shown = this.#shown.get(key)
-    const isKnown = shown !== undefined && updateBetween(shown.state, state) === 'nothing'
+    const isKnown = shown !== undefined && decideAlike(shown.state, state)
     // Of a restored cluster, or by an API server that lags behind.
     const isFirst = !isKnown || isNewer(shown.from, version) || shown.from === version
-    if (isFirst) this.#shown.set(key, { state, from: version, isWhole: true, isListed: true })
+    if (isFirst) this.#shown.set(key, { state, from: version, isListed: true })
     else if (!shown.isListed) this.#shown.set(key, { ...shown, state, isListed: true })
-  }
-
-  /** A client is sent the differences to `state` while it is at `version`. */
-  changed(collection: ClientCollection, state: ChainState, version: ResourceVersion): void {
-    const key = keyOf(collection)
-    const isListed = this.#shown.get(key)?.isListed ?? false
-    this.#shown.set(key, { state, from: version, isWhole: false, isListed })
   }
 
   /** A client has to list, and is shown `state` then, even if it does not list here. */
   expired(collection: ClientCollection, state: ChainState): void {
     const key = keyOf(collection)
     if (this.#shown.get(key)?.isListed) return
-    this.#shown.set(key, { state, from: '', isWhole: true, isListed: false })
+    this.#shown.set(key, { state, from: '', isListed: false })
   }
 }
 

@@ -12,8 +12,7 @@ import { chainWith, type FilterChain, type FilterChains } from '../filter/chain.
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import { isRead, type ResourceRequest } from '../../api/request/request-info.ts'
 import { filteredList, notedList } from './filtered-list.ts'
-import { clientCollectionOf, resumedWatch, type FilterParts } from './resumed-watch.ts'
-import { stateOf } from './filtered-watch.ts'
+import { clientCollectionOf, filteredWatch, stateOf, type FilterParts } from './filtered-watch.ts'
 import { mayContainObjects, decodeObjects } from './decode-objects.ts'
 
 /**
@@ -21,8 +20,7 @@ import { mayContainObjects, decodeObjects } from './decode-objects.ts'
  * were waited for, whether an API server or the cache answers, including the answers to writes.
  * Metadata and rows of a Table pass: they have too little of an object for a filter to decide by.
  * While a filter lacks an input that it must not guess, its components get 503, as for a collection
- * that was never listed. An open watch whose inputs change is sent the differences
- * (`FilteredWatch`); a client that was away meanwhile has to list.
+ * that was never listed. Once inputs change so that filters decide otherwise, clients list again.
  */
 export function withFilters(parts: FilterParts) {
   return (next: Handler<Exchange>): Handler<Exchange> => {
@@ -32,7 +30,7 @@ export function withFilters(parts: FilterParts) {
       if (learning) await learning
       const chain = chainNow(filters, exchange, info)
       if (isRead(info) && chain && chain.missingInputs.length > 0) throw lacking(chain)
-      if (info.verb === 'watch') return resumedWatch(parts, next, exchange, info)
+      if (info.verb === 'watch') return filteredWatch(parts, next, exchange, info)
       if (!chain && info.verb !== 'list') return next(exchange)
       const reply = await next(exchange)
       try {

@@ -26,7 +26,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
 import { pipeline } from '../pipeline/pipeline.ts'
 import { withDecodedWatches } from '../pipeline/decode-objects.ts'
-import type { EnsureInputs } from '../pipeline/resumed-watch.ts'
+import type { EnsureInputs } from '../pipeline/filtered-watch.ts'
 import {
   dispatcher,
   upstreamHandlers,
@@ -47,7 +47,7 @@ import {
 } from '../pipeline/authentication-outcome.ts'
 import { upgrader } from '../upstream/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { filterChangeHooks, type EnabledFilters } from './enabled-filters.ts'
+import { loggingExpired, type EnabledFilters } from './enabled-filters.ts'
 import { memoryLimit } from './memory.ts'
 import { outageOf } from './outage.ts'
 import { ownKubeletOf } from './own-kubelet.ts'
@@ -276,7 +276,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       ensureInputs: parts.ensureInputs,
       filters,
       shown,
-      hooks: filterChangeHooks(log),
+      onExpired: loggingExpired(log),
     },
     admission: parts.admission,
     memoryLimitBytes: memoryLimit(config),

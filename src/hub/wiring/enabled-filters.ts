@@ -7,7 +7,7 @@ import { Filters } from '../filter/filters.ts'
 import { unknownInputs } from '../filter/inputs.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { FilterChangeHooks } from '../pipeline/filtered-watch.ts'
+import type { FilterParts } from '../pipeline/filtered-watch.ts'
 import { filterNames } from '../../config/filter-names.ts'
 import { loadFilters, type LoadedFilters } from '../filter/own/load.ts'
 
@@ -146,17 +146,10 @@ export class EnabledFilters extends Filters {
 const noDecisions: DecisionCounts = { edited: 0, withheld: 0, failed: 0 }
 
 /** Logs the effects of changed filters on watches. */
-export const filterChangeHooks = (log: Logger): FilterChangeHooks => ({
-  onDifference: ({ component, gvr }, objects) => {
-    log.info(
-      { component, resource: qualifiedResource(gvr), objects },
-      'a watch was sent the objects on which its filters decide otherwise now',
-    )
-  },
-  onExpired: ({ component, gvr }, why) => {
+export const loggingExpired =
+  (log: Logger): FilterParts['onExpired'] =>
+  ({ component, gvr }, why) =>
     log.info({ component, resource: qualifiedResource(gvr), why }, 'a client has to list again')
-  },
-})
 
 /** A filter that has to stay consistent with earlier answers is always enabled. */
 const enabled = (

@@ -20,7 +20,7 @@ import {
   topologyKeysAnnotation,
 } from '../../api/kube/node-pool.ts'
 import { nodes, services } from '../../api/kube/resources.ts'
-import type { EnsureInputs } from '../pipeline/resumed-watch.ts'
+import type { EnsureInputs } from '../pipeline/filtered-watch.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import type { ReachableAddress } from './hub-address.ts'
 import { InputSource, type SourceParts } from './input-source.ts'

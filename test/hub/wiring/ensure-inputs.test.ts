@@ -33,7 +33,7 @@ void t.test('only requests that show the address of the hub wait for it', async 
     filtering: {
       filters,
       shown: new ShownStates(),
-      hooks: { onDifference: () => undefined, onExpired: () => undefined },
+      onExpired: () => undefined,
     },
     learn: ensureInputsOf({
       filters,

@@ -173,9 +173,9 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** To be read or disposed of. */
-  stored(selection?: Selection): StoredList | undefined {
+  stored(): StoredList | undefined {
     const { key, representation, store } = this.#parts
-    return storedList({ key, representation, ...(selection && { selection }) }, store)
+    return storedList({ key, representation }, store)
   }
 
   /**
@@ -369,7 +369,6 @@ export class Cacher implements AsyncDisposable {
     const events = this.events(options)
     if (!events) return undefined
     const { representation } = this.#parts
-    const { selection } = options
     return {
       kind: 'watch',
       from: 'cache',
@@ -379,7 +378,6 @@ export class Cacher implements AsyncDisposable {
       gvk: () => this.#gvk,
       events,
       isShared: true,
-      snapshot: () => this.stored(selection.everything ? undefined : selection),
     }
   }
 
