@@ -10,8 +10,9 @@ import { HeaderList, isFromApiServer } from '../../http/exchange/headers.ts'
 import type { ClusterKeys, PublishedKeys } from '../identity/cluster-keys.ts'
 import type { Forward, ForwardOptions } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
-import { isRelayed, parseRequestInfo } from '../../api/request/request-info.ts'
+import { isRelayed } from '../../api/request/request-info.ts'
 import { bodyOf, wholeText } from '../../http/exchange/chunks.ts'
+import { ownRequest } from '../../http/exchange/own-request.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 
 /**
@@ -141,10 +142,12 @@ const mostBytes = 1024 * 1024
  * do not come in time, or not of an API server.
  */
 async function publishedKeys(forward: Forward, exchange: Exchange): Promise<PublishedKeys> {
-  using deadline = answerDeadline(keysPatienceMs)
-  const request = { ...exchange, signal: deadline.signal }
+  const deadline = new AbortController()
+  using _timer = after(keysPatienceMs, () =>
+    deadline.abort(new UnusableAnswer('no answer in time')),
+  )
   const read = async (path: string): Promise<PublishedKeys> => {
-    const text = await textAt(forward, request, path)
+    const text = await textAt(forward, exchange, path, deadline.signal)
     try {
       return { ...(JSON.parse(text) as PublishedKeys) }
     } catch {
@@ -161,28 +164,25 @@ async function publishedKeys(forward: Forward, exchange: Exchange): Promise<Publ
  * An API server's answer to the caller of `exchange` at `path`. Throws unless it is a 200, within
  * `mostBytes`.
  */
-async function textAt(forward: Forward, exchange: Exchange, path: string): Promise<string> {
-  const {
-    body: _body,
-    content: _content,
-    traffic: _traffic,
-    follower: _follower,
-    ...rest
-  } = exchange
-  const { headers } = exchange
-  const request: Exchange = {
-    ...rest,
-    method: 'GET',
-    url: path,
-    headers: new HeaderList([
-      ...headers.all('authorization').flatMap((value) => ['Authorization', value]),
-      'Accept',
-      '*/*',
-    ]),
-    info: parseRequestInfo('GET', path),
-    representations: [],
-  }
-  const reply = await forward(request, { onOutcome: () => undefined })
+async function textAt(
+  forward: Forward,
+  { headers, identity, credential, claim }: Exchange,
+  path: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const authorization = headers.get('authorization')
+  const caller = { identity, credential, ...(authorization && { authorization }) }
+  const reply = await forward(
+    ownRequest({
+      method: 'GET',
+      url: path,
+      accept: '*/*',
+      ...caller,
+      ...(claim && { claim }),
+      signal,
+    }),
+    { onOutcome: () => undefined },
+  )
   const text = await wholeText(bodyOf(reply), mostBytes)
   if (reply.status === 401) throw new TokenRefused(`${path} was answered 401`)
   if (reply.status !== 200) throw new UnusableAnswer(`${path} was answered ${reply.status}`)
@@ -190,20 +190,4 @@ async function textAt(forward: Forward, exchange: Exchange, path: string): Promi
   if (!isFromApiServer(reply.headers))
     throw new UnusableAnswer(`${path} was not answered by an API server`)
   return text
-}
-
-/**
- * Bounds a request of the hub's own: `signal` aborts after `ms`, and when this is disposed of, so
- * that the unread rest of the answer is given up. The reason is an `UnusableAnswer`.
- */
-function answerDeadline(ms: number): Disposable & { readonly signal: AbortSignal } {
-  const controller = new AbortController()
-  const timer = after(ms, () => controller.abort(new UnusableAnswer('no answer in time')))
-  return {
-    signal: controller.signal,
-    [Symbol.dispose]() {
-      timer[Symbol.dispose]()
-      controller.abort(new UnusableAnswer('the rest of the answer is not needed'))
-    },
-  }
 }
