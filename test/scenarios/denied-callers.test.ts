@@ -9,7 +9,6 @@ import {
   services,
   type CloudServer,
 } from '../kit/cloud.ts'
-import { dial } from '../kit/wire/wire.ts'
 import { startOnlineHub, goOffline, goOnline, startChildHub, startCloud } from '../kit/hub.ts'
 
 const namespaced = '/api/v1/namespaces/default/configmaps'
@@ -102,30 +101,6 @@ void t.test('a denied watch does not begin from the record', async (t) => {
   const watch = `${namespaced}?watch=true&resourceVersion=${resourceVersion}`
   deny((asked) => isOf(asked) && asked.verb === 'watch')
   t.strictSame(await statuses(robot(), watch), [403])
-  await goOffline(cloud, hub)
-  t.strictSame(await statuses(robot(), watch, namespaced), [503, 503])
-})
-
-void t.test('a watch over WebSocket is denied as any other', async (t) => {
-  const { cloud, hub, robot, deny } = await withRobot(t)
-  const { resourceVersion } = await robot().list(namespaced)
-  const watch = `${namespaced}?watch=true&resourceVersion=${resourceVersion}`
-  deny((asked) => isOf(asked) && asked.verb === 'watch')
-  const client = await dial(t, Number(new URL(hub.url).port))
-  client.write(
-    [
-      `GET ${watch} HTTP/1.1`,
-      'Host: localhost',
-      'Connection: Upgrade',
-      'Upgrade: websocket',
-      'Sec-WebSocket-Version: 13',
-      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-      `Authorization: Bearer ${await cloud.accountToken('robot')}`,
-      '',
-      '',
-    ].join('\r\n'),
-  )
-  t.match((await client.head()).line, / 403 /)
   await goOffline(cloud, hub)
   t.strictSame(await statuses(robot(), watch, namespaced), [503, 503])
 })

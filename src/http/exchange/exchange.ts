@@ -247,8 +247,6 @@ export interface UpgradeReply extends ReplyOrigin {
    * always 101.
    */
   readonly finalStatus?: Promise<number>
-  /** The head of that answer; never resolves where the connection ended before. */
-  readonly finalHead?: Promise<Pick<BytesReply, 'status' | 'headers' | 'isStarting'>>
 }
 
 /** A destination for the bytes of an answer: a client's connection, or one that discards them. */

@@ -4,7 +4,6 @@ import {
   isRelayed,
   isReview,
   isTokenRequest,
-  isWatch,
   namedBySelector,
   type ResourceRequest,
 } from '../../api/request/request-info.ts'
@@ -16,7 +15,6 @@ import type { ObjectStore, Withdrawal } from '../store/store.ts'
 import { documentResource } from '../store/document.ts'
 import { tokenResource } from '../store/token-name.ts'
 import type { Forward } from '../upstream/forward.ts'
-import type { Upgrade } from '../upstream/upgrade.ts'
 
 interface WithdrawnRightsParts {
   readonly store: Pick<ObjectStore, 'withdraw'>
@@ -47,22 +45,7 @@ export class WithdrawnRights {
       (exchange.credential === 'caller' ? heeded : forward)(exchange, options)
   }
 
-  /** The same upgrader; a refusal of a watch is passed on meanwhile. */
-  heedingUpgrades(upgrade: Upgrade): Upgrade {
-    return async (exchange) => {
-      const reply = await upgrade(exchange)
-      if (isWatch(exchange.info))
-        void reply.finalHead
-          ?.then((head) => (head.status === 403 ? this.#refused(exchange, head) : undefined))
-          .catch(this.#parts.onFailure)
-      return reply
-    }
-  }
-
-  async #refused(
-    exchange: Exchange,
-    { headers, isStarting }: Pick<UpstreamReply, 'headers' | 'isStarting'>,
-  ): Promise<void> {
+  async #refused(exchange: Exchange, { headers, isStarting }: UpstreamReply): Promise<void> {
     // An answer of a pod, or to another user, is no decision about this one.
     if (exchange.credential !== 'caller' || !isProven(exchange)) return
     if (!changesNothing(exchange) || isRelayed(exchange.info)) return

@@ -12,7 +12,7 @@ import type { OpenList } from '../../base/open-list.ts'
 import { resetSocket } from '../../base/reset-socket.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import { closingHead } from '../../http/exchange/closing-head.ts'
-import type { BytesReply, Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
+import type { Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import type { Cloud } from './cloud.ts'
 import { attemptSpan, endAttempt, Unreachable, outgoingHeaders } from './forward.ts'
@@ -47,8 +47,6 @@ export interface UpgradeTarget {
   readonly underWay?: OpenList<UnderWay>
   /** Called for all that is received. */
   readonly received?: () => void
-  /** Whether the API server is starting: see `BytesReply`. */
-  readonly isStarting?: () => boolean
   /** Called with the status of the answer, 0 where the connection ended before. */
   readonly answered?: (status: number) => void
 }
@@ -75,7 +73,6 @@ export const upgrader = (
       from: 'cloud',
       underWay: upstream.underWay,
       received: () => upstream.received(),
-      isStarting: () => upstream.isStarting,
     }
   }, answerMs)
 
@@ -102,19 +99,14 @@ export function upgraderTo(
     underWay?.add(listed)
     upstreamSocket.once('close', () => underWay?.delete(listed))
     const { promise: answered, resolve: tell } = Promise.withResolvers<number>()
-    const { promise: finalHead, resolve: tellHead } = Promise.withResolvers<AnswerHead>()
     void answered.then(target.answered)
     return {
       kind: 'upgrade',
       from: target.from,
       explanation: { upstream: origin },
       finalStatus: answered,
-      finalHead,
       take: (socket, head) => {
-        answerCallbacks.set(socket, (answer) => {
-          tell(answer.status)
-          tellHead({ ...answer, ...(target.isStarting?.() && { isStarting: true }) })
-        })
+        answerCallbacks.set(socket, tell)
         const late = after(answerMs, () => socket.destroy())
         void answered.then(() => late[Symbol.dispose]())
         if (received) upstreamSocket.on('data', received)
@@ -136,14 +128,11 @@ export function upgraderTo(
   }
 }
 
-/** The head of the answer to an upgrade. */
-type AnswerHead = Pick<BytesReply, 'status' | 'headers' | 'isStarting'>
-
 /**
- * Called with the head of the answer, by the client's socket: http-proxy's events identify the
+ * Called with the status of the answer, by the client's socket: http-proxy's events identify the
  * request by nothing else.
  */
-const answerCallbacks = new WeakMap<Duplex, (answer: AnswerHead) => void>()
+const answerCallbacks = new WeakMap<Duplex, (status: number) => void>()
 
 async function upgradingProxy(): Promise<HttpProxy> {
   // http-proxy reads util._extend when it loads. Node prints a deprecation warning at its first
@@ -157,9 +146,7 @@ async function upgradingProxy(): Promise<HttpProxy> {
   proxy.on('proxyReqWs', (request, client, socket) => {
     // http-proxy would rewrite the path, and merge double slashes.
     request.path = client.url ?? '/'
-    request.once('upgrade', ({ rawHeaders }: IncomingMessage) =>
-      answerCallbacks.get(socket)?.({ status: 101, headers: new HeaderList(rawHeaders) }),
-    )
+    request.once('upgrade', () => answerCallbacks.get(socket)?.(101))
     answerRefusals(request, socket)
   })
   proxy.on('error', (_error, _request, socket) => {
@@ -245,9 +232,8 @@ function answerRefusals(request: ClientRequest, socket: Duplex): void {
   process.nextTick(() => {
     request.removeAllListeners('response').once('response', (response: IncomingMessage) => {
       const { statusCode = 0, statusMessage = '' } = response
-      const received = new HeaderList(response.rawHeaders)
-      answerCallbacks.get(socket)?.({ status: statusCode, headers: received })
-      const headers = received.without((name) => ofFraming.has(name))
+      answerCallbacks.get(socket)?.(statusCode)
+      const headers = new HeaderList(response.rawHeaders).without((name) => ofFraming.has(name))
       socket.write(closingHead(statusCode, statusMessage, headers), 'latin1')
       response.pipe(socket)
       socket.once('finish', () => afterUnlessClosed(socket, lingerMs, () => socket.destroy()))

@@ -116,13 +116,12 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     onFailure: (err) =>
       log.error({ err }, 'a withdrawn right is not on the disk: a restart may bring it back'),
   })
-  const upgrade = reportingUpgrades(upgrader(cloud, connections))
   const writes = new NodeWrites(() => (cloud.online === false ? cloud.since : now()))
   const recorder = recorderOf(parts, { reviews, writes, onUnpacked })
   const ownUpstream: UpstreamPathParts = {
     forward,
     // Only callers' requests upgrade.
-    upgrade: rights.heedingUpgrades(upgrade),
+    upgrade: reportingUpgrades(upgrader(cloud, connections)),
     recorder,
     store,
     onOutcome: outcomesIn(metrics),
