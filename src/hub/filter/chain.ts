@@ -1,9 +1,9 @@
 import { cursorOf, isMirrorPod } from '../../api/codec/cursor.ts'
 import { applyEdits } from '../../api/codec/edit.ts'
-import type { GVK, GVR } from '../../api/kube/gvk.ts'
+import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import type { ResourceRequest, ResourceVerb } from '../../api/request/request-info.ts'
+import type { ResourceRequest } from '../../api/request/request-info.ts'
 import type { ChainState } from './chain-state.ts'
 import type { FilterDefinition, Filter } from './filter.ts'
 import type { InputName } from './inputs.ts'
@@ -34,47 +34,19 @@ export interface FilterChain {
   apply(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined
 }
 
-/** The same chain, where it decides otherwise. */
-export const chainWith = (chain: FilterChain, apply: FilterChain['apply']): FilterChain => ({
-  filters: chain.filters,
-  state: chain.state,
-  missingInputs: chain.missingInputs,
-  needs: chain.needs,
-  keepsLengths: chain.keepsLengths,
-  apply,
-})
-
 /**
  * The part of a request that narrows it to some objects of its resource. Absent: the request is
  * about all.
  */
 export type RequestScope = Pick<ResourceRequest, 'namespace' | 'name' | 'query'>
 
-/** The filter chains of a hub. */
-export interface FilterChains {
-  /**
-   * The current chain; `undefined` where no filter matches. Callers check this before they decode
-   * anything.
-   */
-  chainFor(
-    component: string,
-    gvr: GVR,
-    verb: ResourceVerb,
-    scope?: RequestScope,
-  ): FilterChain | undefined
-  /** Calls `act` whenever `chainFor` may return another chain than before, until disposed. */
-  onChange(act: () => void): Disposable
-}
-
-/**
- * Called for each object at which a filter fails. The filter's `onError` decides what happens to
- * the object.
- */
-export type OnFilterFailure = (filter: string, cause: unknown) => void
-
 /** Receives the failures, warnings and decisions of filters. */
 export interface FilterObserver {
-  readonly onFailure: OnFilterFailure
+  /**
+   * Called for each object at which a filter fails. The filter's `onError` decides what happens to
+   * the object.
+   */
+  readonly onFailure: (filter: string, cause: unknown) => void
   readonly warn: (message: string) => void
   /** Called when a filter withholds or edits an object. */
   readonly onDecision?: (filter: string, result: 'withheld' | 'edited') => void
@@ -86,51 +58,17 @@ export interface ActiveFilter {
   readonly filter: Filter
 }
 
-export interface FilterListOptions {
-  readonly active: readonly ActiveFilter[]
-  readonly state: ChainState
-  readonly missingInputs: readonly InputName[]
-  readonly needs: ReadonlySet<InputName>
-  readonly observer: FilterObserver
-}
-
-export class FilterList implements FilterChain {
-  readonly filters: readonly string[]
-  readonly state: ChainState
-  readonly missingInputs: readonly InputName[]
-  readonly needs: ReadonlySet<InputName>
-  readonly keepsLengths: boolean
-  readonly #options: FilterListOptions
-
-  constructor(options: FilterListOptions) {
-    this.filters = options.active.map(({ definition }) => definition.name)
-    this.state = options.state
-    this.missingInputs = options.missingInputs
-    this.needs = options.needs
-    this.keepsLengths = options.active.every(({ definition }) => definition.keepsLength)
-    this.#options = options
-  }
-
-  apply(gvk: GVK, encoding: Encoding, object: ApiObject): ApiObject | undefined {
-    const { active } = this.#options
-    if (active.length === 0) return object
-    return decide(active, gvk, encoding, object, this.#observe)
-  }
-
-  readonly #observe: OnDecision = (filter, decision, cause) => {
-    const { observer } = this.#options
-    if (decision === 'failed') observer.onFailure(filter, cause)
-    else if (decision !== 'left') observer.onDecision?.(filter, decision)
-  }
-}
-
 /** The decision of one filter on an object. */
 export interface FilterDecision {
   readonly filter: string
   readonly decision: 'left' | 'edited' | 'withheld' | 'failed'
 }
 
-type OnDecision = (filter: string, decision: FilterDecision['decision'], cause?: unknown) => void
+export type OnDecision = (
+  filter: string,
+  decision: FilterDecision['decision'],
+  cause?: unknown,
+) => void
 
 /**
  * The object as the filters show it, each of them the result of those before it, up to one that

@@ -11,13 +11,12 @@ import {
 } from '../../api/request/request-info.ts'
 import {
   decide,
-  FilterList,
   type RequestScope,
   type FilterChain,
-  type FilterChains,
   type FilterObserver,
   type ActiveFilter,
   type FilterDecision,
+  type OnDecision,
 } from './chain.ts'
 import { chainState, missingInputs } from './chain-state.ts'
 import type { Filter, FilterDefinition, FilterRule } from './filter.ts'
@@ -28,8 +27,6 @@ interface FilteredRequest {
   readonly component: string
   readonly info: RequestInfo
 }
-
-const nothing: ReadonlySet<InputName> = new Set()
 
 /** What the filters do with an object. */
 interface DecidedObject {
@@ -54,14 +51,14 @@ interface BuiltFilter {
  * Creates each filter once, and again when one of its inputs changes. Announces changes only where
  * they can affect an answer.
  */
-export class Filters implements FilterChains {
+export class Filters {
   readonly #observer: FilterObserver
   readonly #changed = new Broadcast()
   readonly #warned = new Map<string, string>()
   #definitions: readonly FilterDefinition[]
   #inputs: Inputs
   #additionalComponents: AdditionalComponents = new Map()
-  #matcher: RuleMatcher
+  readonly #matched = new Map<string, MatchedKind>()
   #built = new Map<string, BuiltFilter>()
   /** By the names of their filters. */
   #chains = new Map<string, FilterChain>()
@@ -70,7 +67,6 @@ export class Filters implements FilterChains {
     this.#observer = observer
     this.#definitions = definitions
     this.#inputs = inputs
-    this.#matcher = new RuleMatcher(definitions, this.#additionalComponents)
     this.#buildFilters()
   }
 
@@ -84,6 +80,15 @@ export class Filters implements FilterChains {
     return this.#inputs
   }
 
+  /** The current chain of a request; `undefined` where no filter matches. */
+  chainOf({ component, info }: FilteredRequest): FilterChain | undefined {
+    return info.isResource ? this.chainFor(component, info.gvr, info.verb, info) : undefined
+  }
+
+  /**
+   * The current chain; `undefined` where no filter matches. Callers check this before they decode
+   * anything.
+   */
   chainFor(
     component: string,
     gvr: GVR,
@@ -99,17 +104,6 @@ export class Filters implements FilterChains {
     const chain = this.#newChain(definitions)
     this.#chains.set(key, chain)
     return chain
-  }
-
-  /** Whether filters may change the answer to a request, now or while it lasts. */
-  actOn({ component, info }: FilteredRequest): boolean {
-    return info.isResource && this.chainFor(component, info.gvr, info.verb, info) !== undefined
-  }
-
-  /** The inputs that the filters of a request need. */
-  needsOf({ component, info }: FilteredRequest): ReadonlySet<InputName> {
-    const chain = info.isResource && this.chainFor(component, info.gvr, info.verb, info)
-    return chain ? chain.needs : nothing
   }
 
   /**
@@ -137,6 +131,7 @@ export class Filters implements FilterChains {
     return { decisions, object, waitsFor: missingInputs(definitions, this.#inputs) }
   }
 
+  /** Calls `act` whenever `chainOf` may return another chain than before, until disposed. */
   onChange(act: () => void): Disposable {
     return this.#changed.listen(act)
   }
@@ -167,7 +162,7 @@ export class Filters implements FilterChains {
   }
 
   #rebuild(): void {
-    this.#matcher = new RuleMatcher(this.#definitions, this.#additionalComponents)
+    this.#matched.clear()
     this.#buildFilters()
     this.#changed.announce()
   }
@@ -214,6 +209,7 @@ export class Filters implements FilterChains {
     }
   }
 
+  /** The filters whose rules match a request, in order. */
   #matching(
     component: string,
     gvr: GVR,
@@ -221,7 +217,34 @@ export class Filters implements FilterChains {
     scope: RequestScope | undefined,
   ): readonly FilterDefinition[] {
     // The hub's own requests read the unfiltered objects.
-    return component === ownComponent ? [] : this.#matcher.match(component, gvr, verb, scope)
+    if (component === ownComponent) return []
+    const { filters, always } = this.#matchKind(component, gvr, verb)
+    if (always) return always
+    return filters
+      .filter(({ rules }) => rules.some((rule) => mayContain(scope, rule)))
+      .map(({ definition }) => definition)
+  }
+
+  /** Remembered for each kind of request, because each request matches several times. */
+  #matchKind(component: string, gvr: GVR, verb: ResourceVerb): MatchedKind {
+    // No path and no header contains NUL.
+    const kind = `${component}\0${verb}\0${gvr.resource}\0${gvr.group}`
+    const known = this.#matched.get(kind)
+    if (known) return known
+    const filters = this.#definitions.flatMap((definition) => {
+      const isAdded = this.#additionalComponents.get(definition.name)?.has(component) === true
+      const rules = definition.rules.filter(
+        (rule) => (isAdded || rule.components.includes(component)) && covers(rule, gvr, verb),
+      )
+      return rules.length > 0 ? [{ definition, rules }] : []
+    })
+    // Clients choose their component names, so the cache has to be bounded.
+    if (this.#matched.size >= mostKinds) this.#matched.clear()
+    const isForOne = filters.some(({ rules }) => rules.some(({ only }) => only !== undefined))
+    const always = isForOne ? undefined : filters.map(({ definition }) => definition)
+    const matched = { filters, always }
+    this.#matched.set(kind, matched)
+    return matched
   }
 
   #active(definitions: readonly FilterDefinition[]): readonly ActiveFilter[] {
@@ -234,14 +257,19 @@ export class Filters implements FilterChains {
   #newChain(definitions: readonly FilterDefinition[]): FilterChain {
     const active = this.#active(definitions)
     const acts = active.some(({ definition }) => !definition.neverChanges)
-    const state = chainState(definitions, this.#inputs, acts)
-    return new FilterList({
-      active,
-      state,
+    return {
+      filters: active.map(({ definition }) => definition.name),
+      state: chainState(definitions, this.#inputs, acts),
       missingInputs: missingInputs(definitions, this.#inputs),
       needs: new Set(definitions.flatMap(({ needs }) => needs)),
-      observer: this.#observer,
-    })
+      keepsLengths: active.every(({ definition }) => definition.keepsLength),
+      apply: (gvk, encoding, object) => decide(active, gvk, encoding, object, this.#observe),
+    }
+  }
+
+  readonly #observe: OnDecision = (filter, decision, cause) => {
+    if (decision === 'failed') this.#observer.onFailure(filter, cause)
+    else if (decision !== 'left') this.#observer.onDecision?.(filter, decision)
   }
 }
 
@@ -272,56 +300,6 @@ interface MatchedKind {
 interface MatchedFilter {
   readonly definition: FilterDefinition
   readonly rules: readonly FilterRule[]
-}
-
-/**
- * Finds the filters whose rules match a request. Results are cached for each kind of request,
- * because each request matches several times.
- */
-export class RuleMatcher {
-  readonly #definitions: readonly FilterDefinition[]
-  readonly #additional: AdditionalComponents
-  readonly #matched = new Map<string, MatchedKind>()
-
-  constructor(definitions: readonly FilterDefinition[], additional: AdditionalComponents) {
-    this.#definitions = definitions
-    this.#additional = additional
-  }
-
-  /** The matching filters, in order. */
-  match(
-    component: string,
-    gvr: GVR,
-    verb: ResourceVerb,
-    scope: RequestScope | undefined,
-  ): readonly FilterDefinition[] {
-    const { filters, always } = this.#matchKind(component, gvr, verb)
-    if (always) return always
-    return filters
-      .filter(({ rules }) => rules.some((rule) => mayContain(scope, rule)))
-      .map(({ definition }) => definition)
-  }
-
-  #matchKind(component: string, gvr: GVR, verb: ResourceVerb): MatchedKind {
-    // No path and no header contains NUL.
-    const kind = `${component}\0${verb}\0${gvr.resource}\0${gvr.group}`
-    const known = this.#matched.get(kind)
-    if (known) return known
-    const filters = this.#definitions.flatMap((definition) => {
-      const isAdded = this.#additional.get(definition.name)?.has(component) === true
-      const rules = definition.rules.filter(
-        (rule) => (isAdded || rule.components.includes(component)) && covers(rule, gvr, verb),
-      )
-      return rules.length > 0 ? [{ definition, rules }] : []
-    })
-    // Clients choose their component names, so the cache has to be bounded.
-    if (this.#matched.size >= mostKinds) this.#matched.clear()
-    const isForOne = filters.some(({ rules }) => rules.some(({ only }) => only !== undefined))
-    const always = isForOne ? undefined : filters.map(({ definition }) => definition)
-    const matched = { filters, always }
-    this.#matched.set(kind, matched)
-    return matched
-  }
 }
 
 const covers = (rule: FilterRule, gvr: GVR, verb: ResourceVerb): boolean =>

@@ -8,7 +8,7 @@ import {
   type Reply,
   type Filtered,
 } from '../../http/exchange/exchange.ts'
-import { chainWith, type FilterChain, type FilterChains } from '../filter/chain.ts'
+import type { FilterChain } from '../filter/chain.ts'
 import { StatusError, notFound, serviceUnavailable } from '../../api/kube/status.ts'
 import { isRead, type ResourceRequest } from '../../api/request/request-info.ts'
 import { filteredList, notedList } from './filtered-list.ts'
@@ -28,7 +28,7 @@ export function withFilters(parts: FilterParts) {
       const { filters } = parts
       const learning = parts.ensureInputs(exchange)
       if (learning) await learning
-      const chain = chainNow(filters, exchange, info)
+      const chain = filters.chainOf(exchange)
       if (isRead(info) && chain && chain.missingInputs.length > 0) throw lacking(chain)
       if (info.verb === 'watch') return filteredWatch(parts, next, exchange, info)
       if (!chain && info.verb !== 'list') return next(exchange)
@@ -52,17 +52,11 @@ export function withFilters(parts: FilterParts) {
       if (possible.length > 0 && !mayBeWhole) return next(exchange)
       // A list and a watch are remembered, whether filters act or not.
       const isNoted = info.verb === 'list' || info.verb === 'watch'
-      const mayAct = isNoted || chainNow(parts.filters, exchange, info) !== undefined
+      const mayAct = isNoted || parts.filters.chainOf(exchange) !== undefined
       return mayAct ? filtering(exchange, info) : next(exchange)
     }
   }
 }
-
-const chainNow = (
-  filters: FilterChains,
-  { component }: Exchange,
-  info: ResourceRequest,
-): FilterChain | undefined => filters.chainFor(component, info.gvr, info.verb, info)
 
 /**
  * Without Retry-After, as for a collection that was never listed: with it a client would retry
@@ -80,11 +74,11 @@ async function filtered(
   info: ResourceRequest,
 ): Promise<Reply> {
   const isUnread = (unread.kind === 'bytes' || unread.kind === 'body') && mayContainObjects(info)
-  const acts = isUnread && chainNow(parts.filters, exchange, info)?.filters.length
+  const acts = isUnread && parts.filters.chainOf(exchange)?.filters.length
   const reply = acts ? await decodeObjects(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
   if (reply.representation.projection !== 'object') return reply
-  const acting = chainNow(parts.filters, exchange, info)
+  const acting = parts.filters.chainOf(exchange)
   const objects = { edited: 0, withheld: 0 }
   const chain = acting && counted(acting, objects)
   const show = async (): Promise<Reply> => {
@@ -98,13 +92,15 @@ async function filtered(
 }
 
 /** The same chain; it counts the objects of one answer that it changes. */
-const counted = (chain: FilterChain, objects: NonNullable<Filtered['objects']>): FilterChain =>
-  chainWith(chain, (gvk, encoding, object) => {
+const counted = (chain: FilterChain, objects: NonNullable<Filtered['objects']>): FilterChain => ({
+  ...chain,
+  apply: (gvk, encoding, object) => {
     const shown = chain.apply(gvk, encoding, object)
     if (shown === undefined) objects.withheld += 1
     else if (shown !== object) objects.edited += 1
     return shown
-  })
+  },
+})
 
 /** Remembers the state of the chain under which the list is shown, once it was. */
 async function shownList(

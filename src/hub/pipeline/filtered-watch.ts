@@ -8,9 +8,10 @@ import {
   type Reply,
   type WatchReply,
 } from '../../http/exchange/exchange.ts'
-import type { FilterChain, FilterChains } from '../filter/chain.ts'
+import type { FilterChain } from '../filter/chain.ts'
 import { decideAlike, unfiltered, type ChainState } from '../filter/chain-state.ts'
 import { filterEvent } from '../filter/event.ts'
+import type { Filters } from '../filter/filters.ts'
 import { filtersChanged, type ClientCollection, type ShownStates } from '../filter/shown-states.ts'
 import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'
 import { MalformedSelector } from '../../api/kube/selectors.ts'
@@ -31,7 +32,7 @@ export type EnsureInputs = (exchange: Exchange) => Promise<void> | undefined
 /** The parts that the filter layers need. */
 export interface FilterParts {
   readonly ensureInputs: EnsureInputs
-  readonly filters: FilterChains
+  readonly filters: Pick<Filters, 'chainOf' | 'onChange'>
   readonly shown: ShownStates
   /**
    * Called where a client has to list again: its filters decide otherwise than before, or the state
@@ -55,8 +56,7 @@ export async function filteredWatch(
   const collection = clientCollectionOf(exchange, info)
   const [representation] = exchange.representations
   if (!representation || !collection) return next(exchange)
-  const chainNow = (): FilterChain | undefined =>
-    filters.chainFor(exchange.component, info.gvr, info.verb, info)
+  const chainNow = (): FilterChain | undefined => filters.chainOf(exchange)
   const chain = chainNow()
   const isTracked = chain !== undefined || shown.has(collection)
   const from = continuesFrom(info)

@@ -107,7 +107,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
   )
   const forward = withCompression(counted, {
     always: () => live().upstreamCompression,
-    mayChange: (exchange) => filters.actOn(exchange),
+    mayChange: (exchange) => filters.chainOf(exchange) !== undefined,
     onUnpacked,
   })
   const reviews = new RecordedReviews(store, parts.keys.tokens.reveal())
@@ -209,7 +209,7 @@ function recorderOf(
       if (isReview(info)) return true
       // The hub reads its own answers through the recorder.
       if (exchange.identity === hubIdentity || component === ownComponent) return true
-      if (recorded.has(component) || filters.actOn(exchange)) return true
+      if (recorded.has(component) || filters.chainOf(exchange)) return true
       if (isPoolScopeList(info, live())) return true
       nameUnrecorded(exchange)
       return false

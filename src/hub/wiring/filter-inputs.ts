@@ -327,7 +327,7 @@ const ofServices = {
 }
 
 interface LearnParts {
-  readonly filters: Pick<EnabledFilters, 'needsOf'>
+  readonly filters: Pick<EnabledFilters, 'chainOf'>
   readonly inputs: Pick<FilterInputs, 'ensure'>
   readonly hubAddress: Pick<ReachableAddress, 'firstProbe'>
 }
@@ -338,7 +338,8 @@ interface LearnParts {
 export const ensureInputsOf =
   ({ filters, inputs, hubAddress }: LearnParts): EnsureInputs =>
   (exchange) => {
-    const needs = filters.needsOf(exchange)
+    const needs = filters.chainOf(exchange)?.needs
+    if (!needs) return undefined
     const learned = inputs.ensure(needs)
     // The first pods must be directed to the same address as later ones.
     const probed = needs.has('hubAddress') ? hubAddress.firstProbe : undefined

@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { OnFilterFailure } from '../../../src/hub/filter/chain.ts'
+import type { FilterObserver } from '../../../src/hub/filter/chain.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
 import type { Filter, FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
@@ -28,7 +28,10 @@ function object(text: string, known: Partial<ApiObject> = {}): ApiObject {
   return { namespace: 'n', name: 'a', uid: 'u', resourceVersion: '1', bytes, ...known }
 }
 
-function chainOf(definitions: readonly FilterDefinition[], onFailure: OnFilterFailure = () => {}) {
+function chainOf(
+  definitions: readonly FilterDefinition[],
+  onFailure: FilterObserver['onFailure'] = () => {},
+) {
   const chain = new Filters(definitions, inputsOf(), { onFailure, warn }).chainFor(
     'kubelet',
     pods,
@@ -108,7 +111,8 @@ const broken: Filter = () => {
 
 void t.test('a filter’s onError decides about an object at which it fails', async (t) => {
   const failures: unknown[] = []
-  const note: OnFilterFailure = (filter, cause) => failures.push([filter, (cause as Error).message])
+  const note: FilterObserver['onFailure'] = (filter, cause) =>
+    failures.push([filter, (cause as Error).message])
   const passing = chainOf([define('bad', broken), define('x', append('x'))], note)
   t.equal(text(passing.apply(pod, 'json', object('{}'))), '{"x":"x"}')
   const withholding = chainOf(
