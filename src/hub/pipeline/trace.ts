@@ -9,7 +9,6 @@ import {
   type Incoming,
   type WireReply,
   type Explanation,
-  type ReplySource,
 } from '../../http/exchange/exchange.ts'
 import { accountOf, nodeIdentity } from '../../api/request/identity.ts'
 import type { HubMetrics, Traffic, TrafficLabels } from '../../metrics/metrics.ts'
@@ -301,16 +300,8 @@ const requestAttributes = (
 })
 
 /** The words of X-Nodehub-Explain. */
-function answerAttributes(reply: WireReply): Attributes {
-  const { source, reason, upstream, age, filters } = explained(reply)
-  return {
-    'nodehub.source': source,
-    'nodehub.reason': reason,
-    'nodehub.upstream': upstream,
-    'nodehub.age': age === undefined ? undefined : Number(age),
-    'nodehub.filters': filters,
-  }
-}
+const answerAttributes = (reply: WireReply): Attributes =>
+  Object.fromEntries(explained(reply).map(([name, value]) => [`nodehub.${name}`, value]))
 
 /** The path without names, which would be too many for names of spans. */
 function routeOf(info: RequestInfo): string | undefined {
@@ -353,41 +344,25 @@ export function withExplanation(mayBeExplained: (exchange: Exchange) => Promise<
   }
 }
 
-/** Why the hub gave an answer, in the words of the header. */
-interface ExplainedReply {
-  readonly source: ReplySource
-  readonly reason: string | undefined
-  readonly upstream: string | undefined
-  /** In seconds, of an answer of the cache. */
-  readonly age: string | undefined
-  readonly filters: readonly string[] | undefined
-}
-
-/**
- * The explanation of an answer, as the header has it; other ways of explaining it use the same
- * words.
- */
-function explained(reply: WireReply): ExplainedReply {
-  const { from, explanation: { reason, upstream, filtered } = {} } = reply
-  return {
-    source: from,
+/** Why the hub gave an answer, as the header has it; spans use the same words. */
+function explained(reply: WireReply) {
+  const { from: source, explanation: { reason, upstream, filtered } = {} } = reply
+  const age = source === 'cache' && reply.kind !== 'upgrade' ? reply.headers.get('age') : undefined
+  const words = {
+    source,
     reason: reason === undefined ? undefined : quotable(reason),
     upstream,
-    age: from === 'cache' && reply.kind !== 'upgrade' ? reply.headers.get('age') : undefined,
+    // In seconds, of an answer of the cache.
+    age: age === undefined ? undefined : Number(age),
     filters: filtered?.filters,
   }
+  return Object.entries(words).filter(([, value]) => value !== undefined)
 }
 
-function explanationOf(reply: WireReply): string {
-  const { source, reason, upstream, age, filters } = explained(reply)
-  return [
-    `source=${source}`,
-    ...(reason === undefined ? [] : [`reason="${reason}"`]),
-    ...(upstream === undefined ? [] : [`upstream=${upstream}`]),
-    ...(age === undefined ? [] : [`age=${age}`]),
-    ...(filters ? [`filters=${filters.join(',')}`] : []),
-  ].join('; ')
-}
+const explanationOf = (reply: WireReply): string =>
+  explained(reply)
+    .map(([name, value]) => (name === 'reason' ? `reason="${value}"` : `${name}=${value}`))
+    .join('; ')
 
 /** Fit for a quoted string (RFC 9110 section 5.6.4), in one line of ASCII. */
 const quotable = (text: string): string =>
