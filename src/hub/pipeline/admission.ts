@@ -1,14 +1,19 @@
 import { onAbort } from '../../base/abort.ts'
 import { after, elapsed } from '../../base/clock.ts'
 import { OpenList } from '../../base/open-list.ts'
-import type { Exchange, Handler, Reply, RequestFollower } from '../../http/exchange/exchange.ts'
+import {
+  isProven,
+  type Exchange,
+  type Handler,
+  type Reply,
+  type RequestFollower,
+} from '../../http/exchange/exchange.ts'
 import { StatusError, timeout, tooManyRequests, type Status } from '../../api/kube/status.ts'
 import { changesNothing, isLongRunning } from '../../api/request/request-info.ts'
 import {
   priorityLevelOf,
   priorityLevels,
   PriorityShares,
-  Share,
   type PriorityLevel,
 } from './priority-levels.ts'
 
@@ -47,11 +52,12 @@ export const alwaysServed = 4
 /** The process's size is measured at most so often. */
 const sampleMs = 250
 
-/** A short request that has a seat. */
+/** A request that has a seat. */
 class Admitted implements RequestFollower {
   readonly exchange: Exchange
-  readonly seat: Share
-  readonly bytes: Share
+  level: PriorityLevel
+  /** The bytes that it holds. */
+  bytes: number
   readonly #add: (one: Admitted, bytes: number) => void
   /** Its body is still arriving; gives up waiting for that. */
   arriving: Disposable | undefined
@@ -62,12 +68,12 @@ class Admitted implements RequestFollower {
 
   constructor(
     exchange: Exchange,
-    seat: Share,
-    bytes: Share,
+    level: PriorityLevel,
+    bytes: number,
     add: (one: Admitted, bytes: number) => void,
   ) {
     this.exchange = exchange
-    this.seat = seat
+    this.level = level
     this.bytes = bytes
     this.#add = add
   }
@@ -181,31 +187,26 @@ export class Admission {
       const short = isShort(exchange)
       if (!short && level !== 'unproven') return next(exchange)
       while (!this.seats.fits(level)) if (!this.#endSender(level)) throw this.#refusal(level)
-      const seat = new Share(this.seats, exchange)
-      if (!short) {
-        seat.add(1)
-        onAbort(exchange.signal, () => seat.release())
-        return heldUntilBegun(seat, next(exchange))
-      }
       const { signal, body, headers } = exchange
-      const bytes = body ? bodyBytes(headers.get('content-length')) : 0
-      if (!this.#bytes.fits(level, Math.max(bytes, 1))) {
+      const bytes = short && body ? bodyBytes(headers.get('content-length')) : 0
+      if (short && !this.#bytes.fits(level, Math.max(bytes, 1))) {
         this.#onShed('memory', level)
         throw new StatusError(tooLittle)
       }
-      const one = new Admitted(exchange, seat, new Share(this.#bytes, exchange), this.#add)
+      const one = new Admitted(exchange, level, bytes, this.#add)
       this.#all.add(one)
-      one.seat.add(1)
-      if (bytes > 0) one.bytes.add(bytes)
+      this.seats.take(level, 1)
+      this.#bytes.take(level, bytes)
+      onAbort(signal, () => this.#release(one))
+      if (!short) return this.#heldUntilBegun(one, next(exchange))
       if (body) {
         one.arriving = after(bodyMs, () => this.#end(one, 'slow-body', tooLate, tooLate))
         body.once('end', () => arrived(one))
       }
-      onAbort(signal, () => this.#release(one))
       if (exchange.client) exchange.client.meter = one
       const begun = next({ ...exchange, follower: one })
       const answer = body ? one.unlessEnded(begun) : begun
-      return level === 'unproven' ? raisedWhenProven(seat, answer) : answer
+      return level === 'unproven' ? this.#raisedWhenProven(one, answer) : answer
     }
 
   #refusal(level: PriorityLevel): StatusError {
@@ -226,12 +227,36 @@ export class Admission {
     one.isHeld = false
     this.#all.delete(one)
     arrived(one)
-    one.bytes.release()
-    one.seat.release()
+    this.seats.take(one.level, -1)
+    this.#bytes.take(one.level, -one.bytes)
+    one.bytes = 0
+  }
+
+  /** Counts a request at the level of proven callers once its caller has been proven. */
+  #rise(one: Admitted): void {
+    if (one.level !== 'unproven' || !one.isHeld || !isProven(one.exchange)) return
+    one.level = priorityLevelOf(one.exchange)
+    this.seats.move('unproven', one.level, 1)
+    this.#bytes.move('unproven', one.level, one.bytes)
+  }
+
+  /** The head of an answer shows whether the caller's token was accepted; its body may be long. */
+  async #raisedWhenProven(one: Admitted, answer: Promise<Reply>): Promise<Reply> {
+    const reply = await answer
+    this.#rise(one)
+    return reply
+  }
+
+  async #heldUntilBegun(one: Admitted, answer: Promise<Reply>): Promise<Reply> {
+    const reply = await answer
+    const begun = reply.kind === 'upgrade' ? reply.finalStatus : undefined
+    if (begun) void begun.then(() => this.#release(one))
+    else this.#release(one)
+    return reply
   }
 
   #end(one: Admitted, reason: ShedReason, refusal: Status, unknown: Status): void {
-    this.#onShed(reason, one.seat.level)
+    this.#onShed(reason, one.level)
     this.#release(one)
     one.end(refusal, unknown)
   }
@@ -242,10 +267,10 @@ export class Admission {
    */
   #endSender(level: PriorityLevel): boolean {
     const levels = upTo(level)
-    const all = [...this.#all].filter((one) => one.arriving && levels.includes(one.seat.level))
+    const all = [...this.#all].filter((one) => one.arriving && levels.includes(one.level))
     if (!this.seats.fits(level, 1 - all.length)) return false
     const first = levels
-      .map((each) => all.find(({ seat }) => seat.level === each))
+      .map((each) => all.find((one) => one.level === each))
       .find((one) => one !== undefined)
     if (first) this.#end(first, 'slow-body', tooSlow, sentInPart)
     return first !== undefined
@@ -254,8 +279,13 @@ export class Admission {
   /** Adds to the bytes that a request holds; a negative number subtracts. */
   readonly #add = (one: Admitted, bytes: number): void => {
     if (bytes === 0) return
-    // More may leave than arrived: filters add bytes, and the cache answers as well.
-    if (one.isHeld) one.bytes.add(bytes)
+    if (one.isHeld) {
+      this.#rise(one)
+      // More may leave than arrived: filters add bytes, and the cache answers as well.
+      const added = Math.max(bytes, -one.bytes)
+      one.bytes += added
+      this.#bytes.take(one.level, added)
+    }
     if (bytes < 0) return
     for (;;) {
       const level = this.#bytes.overfull
@@ -266,7 +296,7 @@ export class Admission {
   /** Ends one request that shares the limit of this level; false where none of them holds bytes. */
   #endLargest(level: PriorityLevel): boolean {
     const [first] = [...this.#all]
-      .filter(({ bytes }) => bytes.amount > 0 && upTo(level).includes(bytes.level))
+      .filter((one) => one.bytes > 0 && upTo(level).includes(one.level))
       .toSorted(byTerminationOrder)
     if (first) this.#end(first, 'memory', tooLittle, unknownFate)
     return first !== undefined
@@ -276,21 +306,6 @@ export class Admission {
 function arrived(one: Admitted): void {
   one.arriving?.[Symbol.dispose]()
   one.arriving = undefined
-}
-
-async function heldUntilBegun(seat: Share, answer: Promise<Reply>): Promise<Reply> {
-  const reply = await answer
-  const begun = reply.kind === 'upgrade' ? reply.finalStatus : undefined
-  if (begun) void begun.then(() => seat.release())
-  else seat.release()
-  return reply
-}
-
-/** The head of an answer shows whether the caller's token was accepted; its body may be long. */
-async function raisedWhenProven(seat: Share, answer: Promise<Reply>): Promise<Reply> {
-  const reply = await answer
-  seat.rise()
-  return reply
 }
 
 function bodyBytes(contentLength: string | undefined): number {
@@ -305,5 +320,5 @@ const upTo = (level: PriorityLevel): readonly PriorityLevel[] =>
 /** Repeatable requests are ended first, then those of lower levels, then those that hold most. */
 const byTerminationOrder = (one: Admitted, other: Admitted): number =>
   Number(other.repeatable) - Number(one.repeatable) ||
-  priorityLevels.indexOf(one.bytes.level) - priorityLevels.indexOf(other.bytes.level) ||
-  other.bytes.amount - one.bytes.amount
+  priorityLevels.indexOf(one.level) - priorityLevels.indexOf(other.level) ||
+  other.bytes - one.bytes

@@ -90,47 +90,10 @@ export class PriorityShares {
     this.#taken[level] += amount
     this.#most = Math.max(this.#most, this.allTaken)
   }
-}
 
-/** The share of one request in a total. */
-export class Share {
-  readonly #of: PriorityShares
-  readonly #exchange: Pick<Exchange, 'claim'>
-  #level: PriorityLevel
-  #amount = 0
-
-  constructor(of: PriorityShares, exchange: Pick<Exchange, 'claim'>) {
-    this.#of = of
-    this.#exchange = exchange
-    this.#level = priorityLevelOf(exchange)
-  }
-
-  get level(): PriorityLevel {
-    return this.#level
-  }
-
-  get amount(): number {
-    return this.#amount
-  }
-
-  /** Takes more, or with a negative `amount` gives back; at most what was taken. */
-  add(amount: number): void {
-    this.rise()
-    const difference = Math.max(amount, -this.#amount)
-    this.#amount += difference
-    this.#of.take(this.#level, difference)
-  }
-
-  /** Counts at the level of proven callers from now on, if the caller has been proven since. */
-  rise(): void {
-    if (this.#level !== 'unproven' || !isProven(this.#exchange)) return
-    this.#of.take('unproven', -this.#amount)
-    this.#level = priorityLevelOf(this.#exchange)
-    this.#of.take(this.#level, this.#amount)
-  }
-
-  /** Gives back all of it. */
-  release(): void {
-    this.add(-this.#amount)
+  /** Counts what was taken at one level at another one from now on. */
+  move(from: PriorityLevel, to: PriorityLevel, amount: number): void {
+    this.#taken[from] -= amount
+    this.#taken[to] += amount
   }
 }

@@ -4,7 +4,6 @@ import {
   priorityLevelOf,
   priorityLevels,
   PriorityShares,
-  Share,
   type PriorityLevel,
 } from '../../../src/hub/pipeline/priority-levels.ts'
 import { claimOf } from '../../kit/exchange.ts'
@@ -49,25 +48,6 @@ void t.test('a level beyond its limit takes nothing from higher ones', async (t)
   t.equal(shares.overfull, 'workload')
   shares.take('workload', -64)
   t.equal(shares.overfull, undefined)
-})
-
-void t.test('the share of a request moves to its caller’s level once that is proven', async (t) => {
-  const shares = new PriorityShares(() => 100)
-  let holds = false
-  const share = new Share(shares, { claim: claim(() => holds) })
-  share.add(5)
-  t.strictSame([shares.taken('unproven'), shares.taken('workload')], [5, 0])
-  holds = true
-  share.add(2)
-  t.strictSame([shares.taken('unproven'), shares.taken('workload')], [0, 7])
-  share.add(-100)
-  t.equal(shares.taken('workload'), 0, 'no more is given back than was taken')
-  share.add(3)
-  share.release()
-  t.strictSame(
-    priorityLevels.map((level) => shares.taken(level)),
-    [0, 0, 0],
-  )
 })
 
 void t.test('the most that was taken at a time is read once', async (t) => {
