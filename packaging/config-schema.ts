@@ -10,7 +10,7 @@ const outsideOfFile = new Set(['config', 'version'])
 
 const number = /^(?:DURATION|SIZE)$/
 
-function schemaOf({ bare, range, words, placeholder, adds }: ValueType<unknown>): object {
+function schemaOf({ bare, range, words, placeholder, adds }: ValueType<unknown, unknown>): object {
   if (bare !== undefined) return { type: 'boolean' }
   if (range) return { type: 'integer', minimum: range[0], maximum: range[1] }
   if (adds !== undefined)

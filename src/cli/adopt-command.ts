@@ -36,12 +36,10 @@ import { stopSignals } from './stop-signals.ts'
 export const adoptFlags = {
   'dry-run': option({
     type: boolean,
-    default: false,
     help: 'Change nothing, and print the plan.',
   }),
   rollback: option({
     type: boolean,
-    default: false,
     help: "Roll an adoption back: yurthub runs again in the hub's place, with its former files. Also where an adoption was interrupted.",
   }),
   timeout: option({
@@ -52,25 +50,21 @@ export const adoptFlags = {
   }),
   'drop-flags': option({
     type: listOf(text('NAME')),
-    default: [],
     help: 'Names of flags of yurthub that are left out: without it adopt refuses those that the hub does not know.',
   }),
   image: hubImageFlag,
   systemd: option({
     type: optional(boolean),
-    default: undefined,
     defaultShown: 'as yurthub is run',
     help: 'Have systemd run the hub, in place of a static pod.',
   }),
   kubeconfig: option({
-    type: optional(mountedPath),
-    default: undefined,
+    type: mountedPath,
     defaultShown: "the kubelet's own certificate, else yurthub's",
     help: "The hub's credentials, under /etc/kubernetes.",
   }),
   'hub-cert-signer': option({
-    type: optional(signerName),
-    default: undefined,
+    type: signerName,
     defaultShown: 'none',
     help: 'The signer of the certificate that pods trust, such as kubernetes.io/kubelet-serving (docs/ports-and-pod-access.md).',
   }),

@@ -38,17 +38,14 @@ import { Interrupted, stopSignals } from './stop-signals.ts'
 export const installFlags = {
   uninstall: option({
     type: boolean,
-    default: false,
     help: 'Roll back what an installation has changed, and remove the state of the hub.',
   }),
   adopt: option({
     type: boolean,
-    default: false,
     help: "Put the hub in the place of the host's yurthub, as nodehub adopt does, or with --uninstall roll that back. What failed is not tried again as long as the Node says so.",
   }),
   hold: option({
     type: boolean,
-    default: false,
     help: 'Do nothing until SIGTERM: the container that runs after the one that installs.',
   }),
   image: joinFlags.image,

@@ -59,68 +59,57 @@ import { printChanges } from './printed-changes.ts'
 /** The flags of `nodehub join`. */
 export const joinFlags = {
   'nodepool-name': option({
-    type: optional(objectName),
-    default: undefined,
+    type: objectName,
     help: 'The NodePool that the node is to be in. Required.',
   }),
   'host-network-node': option({
     type: optional(boolean),
     aliases: ['host-network-pool'],
-    default: undefined,
     defaultShown: 'read from the API server',
     help: 'The pool is a host-network pool.',
   }),
   'server-addr': option({
     type: optional(atLeastOne(listOf(serverAddress))),
-    default: undefined,
     defaultShown: "that of the kubelet's kubeconfig",
     help: 'API servers of the hub.',
   }),
   'join-token': option({
     type: bootstrapToken,
-    default: undefined,
     secret: true,
     help: `A bootstrap token, for a node that has not joined the cluster yet: with it the kubelet gets its certificate, as by kubeadm join. Not used where the kubelet's kubeconfig is there. Or ${tokenVariable} in the environment, which other users of the node cannot read.`,
   }),
   'discovery-token-ca-cert-hash': option({
     type: listOf(publicKeyHash),
-    default: [],
     help: "Hashes of the public key of the cluster's CA: the CA that is found with the token has to match one of them.",
   }),
   'discovery-token-unsafe-skip-ca-verification': option({
     type: boolean,
-    default: false,
     help: 'Trust a CA that the token alone vouches for.',
   }),
   systemd: option({
     type: optional(boolean),
-    default: undefined,
     defaultShown:
       'as the node has joined before; else true where systemd, /opt/nodehub and its Node are there and no flag of a static pod is given',
     help: 'Run the hub as a systemd service, with its ports held by systemd, in place of a static pod. It takes /opt/nodehub, and Node in its bin/ (as packages install it) or in /usr/local/bin.',
   }),
   'keep-ports': option({
     type: optional(boolean),
-    default: undefined,
     defaultShown: 'as the node has joined before, else false',
     help: "Have the kernel keep all ports up to a static pod's for root (net.ipv4.ip_unprivileged_port_start in /etc/sysctl.d), so that no other user takes them while the hub is down. Other services there have to run as root, too.",
   }),
   'enable-dummy-if': option({
     type: optional(boolean),
     aliases: ['dummy-interface'],
-    default: undefined,
     defaultShown: 'as the node has joined before; else true where systemd and /sbin/ip are there',
     help: 'Have a unit of systemd make the interface at which pods reach the hub (docs/ports-and-pod-access.md).',
   }),
   'dummy-if-ip': option({
-    type: optional(dummyAddress),
-    default: undefined,
+    type: dummyAddress,
     defaultShown: 'as the node has joined before, else 169.254.2.1',
     help: 'The address of this interface, link-local IPv4 or IPv6, also for the hub: fd00::2:1 where pods have IPv6 only.',
   }),
   'host-command': option({
     type: optional(boolean),
-    default: undefined,
     defaultShown:
       'as the node has joined before; else true for a static pod where the host has no nodehub and a folder for it can be written',
     help: 'Give the host of a static pod the command nodehub, which runs in the container of the hub (docs/install.md).',
@@ -133,8 +122,7 @@ export const joinFlags = {
   }),
   'node-name': nodeNameFlag,
   kubeconfig: option({
-    type: optional(mountedPath),
-    default: undefined,
+    type: mountedPath,
     defaultShown: "the kubelet's own certificate",
     help: "The hub's credentials, under /etc/kubernetes.",
   }),
@@ -156,14 +144,12 @@ export const joinFlags = {
   'manifest-dir': manifestFolderFlag,
   ...hubPortFlags,
   'certificate-authority': option({
-    type: optional(absolutePath),
-    default: undefined,
+    type: absolutePath,
     defaultShown: "the hub's own, which is made in pki/ of --root-dir",
     help: 'The CA of the hub.',
   }),
   overwrite: option({
     type: boolean,
-    default: false,
     help: 'Replace files that were changed by hand since the last join.',
   }),
   'offline-ready-condition': offlineReadyFlag,

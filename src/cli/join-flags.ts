@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ownVersion } from '../base/own-version.ts'
 import { defaultRootDir } from '../config/root-dir.ts'
 import { option, type ValuesOf } from '../config/option.ts'
-import { boolean, matching, objectName, optional, port, text } from '../config/value.ts'
+import { boolean, matching, objectName, port, text } from '../config/value.ts'
 import { usualPorts } from '../node/join/static-pod.ts'
 import { systemdSocket } from '../node/join/unit-restart.ts'
 
@@ -21,7 +21,6 @@ export const mountedPath = matching(
 export const applyFlag = option({
   type: boolean,
   group: 'Accepted from earlier releases, without effect',
-  default: false,
   help: 'The command acts unless --dry-run is given.',
 })
 
@@ -33,8 +32,7 @@ export const nodePathFlags = {
     help: "The folder of the hub's state on the node. Its joined/ has the former contents of the node's files.",
   }),
   'cni-conf-dir': option({
-    type: optional(absolutePath),
-    default: undefined,
+    type: absolutePath,
     defaultShown: "what the container runtime's configuration says",
     help: 'Where the container runtime looks for its network.',
   }),
@@ -45,12 +43,10 @@ export const nodePathFlags = {
   }),
   restart: option({
     type: boolean,
-    default: false,
     help: 'Restart the kubelet with systemctl, and start or stop a hub that systemd runs; without it, both stay as they are.',
   }),
   'dry-run': option({
     type: boolean,
-    default: false,
     help: 'Change nothing, and print what would change.',
   }),
   apply: applyFlag,
@@ -97,8 +93,7 @@ export const hubPortFlags = {
 
 /** The name of the node, for join and leave. */
 export const nodeNameFlag = option({
-  type: optional(objectName),
-  default: undefined,
+  type: objectName,
   defaultShown: "the one in the kubelet's certificate",
   help: 'The name of the node.',
 })
@@ -107,7 +102,6 @@ export const nodeNameFlag = option({
 export const offlineReadyFlag = option({
   type: boolean,
   aliases: ['report'],
-  default: false,
   help: 'Start the hub with this flag: it writes the condition OfflineReady of its Node.',
 })
 

@@ -26,12 +26,10 @@ import { printChanges } from './printed-changes.ts'
 export const leaveFlags = {
   force: option({
     type: boolean,
-    default: false,
     help: 'Leave even while pods run that the legacy filter put on the host network, or if no API server answers.',
   }),
   purge: option({
     type: boolean,
-    default: false,
     help: "Remove the hub's state too, with its keys and recorded Secrets; of --root-dir, all but copies of files that were changed since the join.",
   }),
   'node-name': nodeNameFlag,

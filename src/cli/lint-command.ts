@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs'
 import { option } from '../config/option.ts'
 import { messageOf } from '../config/settings.ts'
-import { count, listOf, objectName, oneOf, optional, type ValueType } from '../config/value.ts'
+import { count, listOf, objectName, oneOf, type ValueType } from '../config/value.ts'
 import { isObject, type JsonObject } from '../api/kube/json.ts'
 import { contextOf, identityOf, type PoolFacts } from '../node/lint/context.ts'
 import { podsOf } from '../node/lint/pod.ts'
@@ -37,12 +37,10 @@ export const lintFlags = {
   }),
   pool: option({
     type: listOf(pool),
-    default: [],
     help: 'The kind of a pool, and how many nodes are in it, where its NodePool is not among the files. May be given again.',
   }),
   'max-warnings': option({
-    type: optional(count(0, 1_000_000)),
-    default: undefined,
+    type: count(0, 1_000_000),
     defaultShown: 'no bound',
     help: 'How many warnings there may be until the exit code is 1.',
   }),

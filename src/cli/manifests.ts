@@ -63,19 +63,9 @@ const usualManifest = '/etc/kubernetes/manifests/nodehub.yaml'
 
 type Part = (typeof parts)[number]
 
-/** The text of a flag, once its value is known to be fit. */
-const checked = <T>(type: ValueType<T>): ValueType<string | undefined> => ({
-  ...type,
-  parse(text) {
-    const parsed = type.parse(text)
-    return 'wrong' in parsed ? parsed : { value: text }
-  },
-})
-
-const unset = { default: undefined } as const
-
 /** A flag may be given once for each of several. */
-const flagsOfAdopt: ValueType<readonly string[]> = {
+const flagsOfAdopt: ValueType<readonly string[], readonly string[]> = {
+  absent: [],
   placeholder: '--NAME=VALUE',
   adds: '\n',
   parse: (text) => ({ value: text.split('\n') }),
@@ -89,89 +79,74 @@ const listed = (names: readonly string[]): string => names.map((name) => `--${na
 /** The flags of `nodehub manifests`. */
 const flags = {
   part: option({
-    type: optional(oneOf(parts)),
-    ...unset,
+    type: oneOf(parts),
     help: 'What to print. Required.',
   }),
   'server-addr': option({
-    type: checked(atLeastOne(listOf(serverAddress))),
-    ...unset,
+    type: optional(atLeastOne(listOf(serverAddress))),
     help: "API servers; required for static-pod and systemd. For nodes by default the kubelet's.",
   }),
   image: hubImageFlag,
   'node-name': option({
-    type: optional(objectName),
-    ...unset,
+    type: objectName,
     defaultShown: "what the kubelet calls the node; for systemd, the host's name",
     help: 'The name of the node.',
   }),
   kubeconfig: option({
-    type: optional(mountedPath),
-    ...unset,
+    type: mountedPath,
     defaultShown: "the kubelet's own certificate",
     help: "The hub's credentials, under /etc/kubernetes.",
   }),
   'root-dir': nodePathFlags['root-dir'],
   namespace: option({
-    type: optional(objectName),
-    ...unset,
+    type: objectName,
     defaultShown: `kube-system; for the cluster's side ${clusterNamespace}`,
     help: 'The namespace of the static pod, the ConfigMap and the installers, for rbac too.',
   }),
   ...hubPortFlags,
   unit: option({
-    type: optional(oneOf([...unitNames, dummyUnitName])),
-    ...unset,
+    type: oneOf([...unitNames, dummyUnitName]),
     help: 'For systemd: only this unit.',
   }),
   'dummy-if-ip': option({
-    type: optional(dummyAddress),
-    ...unset,
+    type: dummyAddress,
     defaultShown: '169.254.2.1',
     help: 'For static-pod, systemd and nodes: the address of the interface at which pods reach the hub.',
   }),
   'dummy-if-name': option({
-    type: optional(interfaceName),
-    ...unset,
+    type: interfaceName,
     defaultShown: 'hub-dummy0',
     help: 'For static-pod and systemd: the name of this interface.',
   }),
   'certificate-authority': option({
-    type: optional(absolutePath),
-    ...unset,
+    type: absolutePath,
     defaultShown: 'pki/ca.crt under --root-dir',
     help: 'For kubeconfig: the CA of the hub.',
   }),
   'pool-scope-resources': option({
     type: listOf(resource),
-    default: [],
     help: 'For rbac: what the hubs are started with. A hub shares only what nodes may read whole.',
   }),
   'pod-host-network': option({
     type: boolean,
-    default: false,
     help: 'For cluster: give a pod whose pool is a host-network pool hostNetwork.',
   }),
   'controller-user': option({
     type: listOf(text('USER')),
-    default: [],
     help: 'For cluster: as whom nodehub cluster runs besides its service account, where it runs elsewhere.',
   }),
   'api-server-cidrs': option({
     type: atLeastOne(listOf(cidr)),
-    default: [],
     defaultShown: 'the NetworkPolicy admits every address to them',
     help: 'For cluster: from where API servers reach the webhooks.',
   }),
   'ops-cidrs': option({
     type: atLeastOne(listOf(cidr)),
-    default: [],
     defaultShown: 'from anywhere',
     help: 'For cluster: from where Prometheus reaches health and metrics.',
   }),
   'client-ca-config-map': option({
-    type: optional(objectName),
-    ...unset,
+    type: objectName,
     defaultShown: 'they need none',
     help: 'For cluster: a ConfigMap in its namespace, whose ca.crt vouches for the client certificates that API servers show.',
   }),
@@ -303,7 +278,7 @@ function manifest(part: Part, values: FlagValues): string {
       return nodeInstallers({
         namespace,
         image,
-        ...(values['server-addr'] !== undefined && { serverAddresses: values['server-addr'] }),
+        ...(values['server-addr'] && { serverAddresses: originsOf(values['server-addr']) }),
         ...(rootDir !== defaultRootDir && { rootDir }),
         ...(values['dummy-if-ip'] !== undefined && { dummyAddress: values['dummy-if-ip'] }),
       })
@@ -323,8 +298,10 @@ function manifest(part: Part, values: FlagValues): string {
   }
 }
 
+const originsOf = (servers: readonly URL[]): string => servers.map(({ origin }) => origin).join(',')
+
 const startOf = (values: FlagValues, namespace: string): HubStart => ({
-  serverAddresses: values['server-addr'] ?? '',
+  serverAddresses: originsOf(values['server-addr'] ?? []),
   namespace,
   rootDir: values['root-dir'],
   kubeconfig: values.kubeconfig,

@@ -6,14 +6,13 @@ import { optional, type ValueType } from './value.ts'
  * manifests keep working, with a warning that says what takes its place.
  */
 export const former = <T>(
-  type: ValueType<T>,
+  type: ValueType<T, unknown>,
   help: string,
   instead: string,
 ): Option<T | undefined> =>
-  option<T | undefined>({
+  option({
     type: optional(type),
     group: 'Accepted from earlier releases, without effect',
     help,
-    default: undefined,
     warningFor: () => `has no effect any more: ${instead}`,
   })

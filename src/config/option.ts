@@ -27,8 +27,8 @@ export const isAcceptedOnly = (group: string | undefined): boolean =>
  * One flag. For the commands that run it is a setting: an environment variable and a key of the
  * configuration file as well, with one name.
  */
-export interface Option<T> {
-  readonly type: ValueType<T>
+export interface Option<T, Live = boolean> {
+  readonly type: ValueType<T, unknown>
   /** Absent: the command's flags stand under no headings. */
   readonly group?: Group
   readonly help: string
@@ -43,8 +43,11 @@ export interface Option<T> {
   readonly aliases?: readonly string[]
   /** Never printed. */
   readonly secret?: true
-  /** Takes effect while the hub runs, if the file of --config changes. */
-  readonly live?: true
+  /**
+   * Takes effect while the hub runs, if the file of --config changes. The type divides the
+   * configuration by this mark.
+   */
+  readonly live?: Live
   /** A warning for this value: it has no effect, or is mapped to another. */
   warningFor?(value: NoInfer<T>): string | undefined
 }
@@ -57,17 +60,26 @@ export type ValuesOf<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends Option<infer T> ? T : never
 }
 
-/** A live option. The type divides the configuration by this mark. */
-interface LiveOption<T> extends Option<T> {
-  readonly live: true
+/** An option as it is declared: without a default it has that of its type. */
+type Declared<T, Absent, Live> = Omit<Option<T>, 'type' | 'default' | 'live'> & {
+  readonly type: ValueType<T, Absent>
+  readonly live?: Live
 }
 
-/** The same option; the compiler infers the value's type, and whether it is live. */
-export function option<T>(option: LiveOption<T>): LiveOption<T>
-export function option<T>(option: Option<T>): Option<T>
-export function option<T>(option: Option<T>): Option<T> {
-  return option
+/** The compiler infers the type of the value, and whether the option is live. */
+export function option<T, Live extends boolean = false>(
+  declared: Declared<T, unknown, Live> & { readonly default: NoInfer<T> },
+): Option<T, Live>
+export function option<T, Absent, Live extends boolean = false>(
+  declared: Declared<T, Absent, Live>,
+): Option<T | Absent, Live>
+export function option(declared: Declared<unknown, unknown, boolean>): Option<unknown> {
+  return { default: declared.type.absent, ...declared }
 }
+
+/** The options of a table, under a heading. */
+export const under = <Table extends object>(group: Group, table: Table): Table =>
+  Object.fromEntries(Object.entries(table).map(([name, one]) => [name, { ...one, group }])) as Table
 
 const notYet = 'has no effect yet in this release'
 

@@ -5,8 +5,9 @@ import { didYouMean } from './suggestion.ts'
 /** A parsed value, or what is wrong, worded to follow the text: `"abc" is not a port`. */
 export type Parsed<T> = { readonly value: T } | { readonly wrong: string }
 
-/** A parser for the text of a setting. */
-export interface ValueType<T> {
+/** A parser for the text of a setting. `Absent`: what a setting is that is not given. */
+export interface ValueType<T, Absent = undefined> {
+  readonly absent?: Absent
   /** The value in help texts: `PORT`, `true|false`. */
   readonly placeholder: string
   /** The value of a flag alone; absent if a value must follow. */
@@ -48,7 +49,8 @@ const truths = new Map([
 ])
 
 /** As Go's strconv.ParseBool; a flag alone is true. */
-export const boolean: ValueType<boolean> = {
+export const boolean: ValueType<boolean, boolean> = {
+  absent: false,
   placeholder: 'true|false',
   bare: 'true',
   parse(text) {
@@ -121,7 +123,8 @@ export function oneOf<const T extends string>(
 /**
  * Items separated by commas; surrounding blanks are ignored, and an empty text is an empty list.
  */
-export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
+export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[], readonly T[]> => ({
+  absent: [],
   placeholder: `${item.placeholder},...`,
   adds: ',',
   parse(text) {
@@ -139,7 +142,9 @@ export const listOf = <T>(item: ValueType<T>): ValueType<readonly T[]> => ({
 })
 
 /** A list that must not be empty. */
-export const atLeastOne = <T>(list: ValueType<readonly T[]>): ValueType<readonly T[]> => ({
+export const atLeastOne = <T>(
+  list: ValueType<readonly T[], readonly T[]>,
+): ValueType<readonly T[], readonly T[]> => ({
   ...list,
   parse(text) {
     const parsed = list.parse(text)
@@ -147,8 +152,8 @@ export const atLeastOne = <T>(list: ValueType<readonly T[]>): ValueType<readonly
   },
 })
 
-/** An optional value. */
-export const optional = <T>(type: ValueType<T>): ValueType<T | undefined> => type
+/** The same type; where it is not given, the value is `undefined`. */
+export const optional = <T>({ absent: _, ...type }: ValueType<T, unknown>): ValueType<T> => type
 
 /**
  * An optional value that may be empty: templates of yurthub's charts write flags with empty values.

@@ -8,7 +8,6 @@ const text = (help: string, remark: () => string): Option<string | undefined> =>
     type: is.orEmpty(is.text('TEXT')),
     group,
     help,
-    default: undefined,
     warningFor: (value) => (value === undefined ? undefined : remark()),
   })
 
@@ -18,15 +17,14 @@ const boolean = (help: string, remark: () => string): Option<boolean | undefined
     type: is.optional(is.boolean),
     group,
     help,
-    default: undefined,
     warningFor: (value) => (value === false ? undefined : remark()),
   })
 
 const duration = (help: string, remark: () => string): Option<number | undefined> =>
-  option({ type: is.optional(is.duration), group, help, default: undefined, warningFor: remark })
+  option({ type: is.duration, group, help, warningFor: remark })
 
 const list = (help: string, remark: () => string): Option<readonly string[]> =>
-  option({ type: is.listOf(is.text('TEXT')), group, help, default: [], warningFor: remark })
+  option({ type: is.listOf(is.text('TEXT')), group, help, warningFor: remark })
 
 const gone = (what: string) => (): string => `has no effect here: ${what}`
 const noCoordinator = gone('there is no pool coordinator, as in yurthub since 1.7')
@@ -54,11 +52,10 @@ export const yurthubOptions = {
     'Where other hubs reach this one.',
     notImplemented('hubs do not speak to each other'),
   ),
-  'multiplexer-port': option<number | undefined>({
-    type: is.optional(is.port),
+  'multiplexer-port': option({
+    type: is.port,
     group,
     help: 'Port at which other hubs reach this one.',
-    default: undefined,
     warningFor: notImplemented('hubs do not speak to each other'),
   }),
   'host-control-plane-address': text(
@@ -73,18 +70,16 @@ export const yurthubOptions = {
   'log-backtrace-at': text('klog: stack traces at a line of code.', oneLog),
   'log-dir': text('klog: folder of log files.', oneLog),
   'log-file': text('klog: a log file.', oneLog),
-  'log-file-max-size': option<number | undefined>({
-    type: is.optional(is.count(0, Number.MAX_SAFE_INTEGER, 'MB')),
+  'log-file-max-size': option({
+    type: is.count(0, Number.MAX_SAFE_INTEGER, 'MB'),
     group,
     help: 'klog: size of a log file.',
-    default: undefined,
     warningFor: oneLog,
   }),
-  logtostderr: option<boolean | undefined>({
+  logtostderr: option({
     type: is.optional(is.boolean),
     group,
     help: 'klog: to standard error.',
-    default: undefined,
     warningFor: (value) => (value === false ? oneLog() : undefined),
   }),
   'one-output': boolean('klog: each line once.', oneLog),
@@ -102,4 +97,4 @@ export const yurthubOptions = {
   'leader-elect-resource-lock': text('Leader election.', noElection),
   'leader-elect-resource-name': text('Leader election.', noElection),
   'leader-elect-resource-namespace': text('Leader election.', noElection),
-} as const satisfies Readonly<Record<string, Option<unknown>>>
+} as const

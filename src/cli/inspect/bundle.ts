@@ -6,7 +6,7 @@ import { wholeAnswer } from '../../base/whole-answer.ts'
 import { defaultRootDir } from '../../config/root-dir.ts'
 import { messageOf } from '../../config/settings.ts'
 import { option } from '../../config/option.ts'
-import { optional, text } from '../../config/value.ts'
+import { text } from '../../config/value.ts'
 import type { HubConfigReport } from '../../hub/wiring/config-map.ts'
 import type { HubStatus } from '../../hub/wiring/status/document.ts'
 import { aligned } from '../aligned.ts'
@@ -41,8 +41,7 @@ objects, nodes and addresses.
     ofStopped: true,
     flags: {
       file: option({
-        type: optional(text('FILE')),
-        default: undefined,
+        type: text('FILE'),
         defaultShown: 'nodehub-bundle-HOST-TIME.tar.gz in the current folder',
         help: 'The archive, which must not exist yet. Only its owner may read it.',
       }),

@@ -5,7 +5,7 @@ import { defaultRootDir } from '../../config/root-dir.ts'
 import { option } from '../../config/option.ts'
 import { didYouMean } from '../../config/suggestion.ts'
 import { messageOf, strayWords } from '../../config/settings.ts'
-import { address, boolean, optional, port, text } from '../../config/value.ts'
+import { address, boolean, port, text } from '../../config/value.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from '../command.ts'
 import { readFlags } from '../command-flags.ts'
 import { wrapped } from '../wrapped.ts'
@@ -19,7 +19,6 @@ const familyFlags = {
   output: outputFlag,
   watch: option({
     type: boolean,
-    default: false,
     help: 'Print the report again whenever it has changed, until interrupted; with json one line for each.',
     short: 'w',
   }),
@@ -34,18 +33,15 @@ const familyFlags = {
     help: 'Its address, on loopback: elsewhere the hub does not answer inspections.',
   }),
   'token-file': option({
-    type: optional(text('FILE')),
-    default: undefined,
+    type: text('FILE'),
     help: "A copy of inspect.token from the hub's --root-dir, for users other than root.",
   }),
   'root-dir': option({
-    type: optional(text('DIR')),
-    default: undefined,
+    type: text('DIR'),
     help: 'The --root-dir of a stopped hub: shows what is on the disk, for root, and leaves it as it is.',
   }),
   'disk-cache-path': option({
-    type: optional(text('DIR')),
-    default: undefined,
+    type: text('DIR'),
     help: 'Its --disk-cache-path, if that is elsewhere.',
   }),
 }

@@ -1,5 +1,5 @@
 import type { RequestEntry } from '../../hub/wiring/request-entry.ts'
-import { duration, listOf, matching, oneOf, optional, text } from '../../config/value.ts'
+import { duration, listOf, matching, oneOf, text } from '../../config/value.ts'
 import { option, type Option } from '../../config/option.ts'
 import { inspection, type Inspected } from './inspection.ts'
 
@@ -27,19 +27,16 @@ const filters = {
   name: words('NAME', 'Of the object.'),
   code: option({
     type: listOf(statusCode),
-    default: [],
     defaultShown: 'all',
     help: 'The status: 503, or a class as 5xx.',
   }),
   source: option({
     type: listOf(oneOf(['cloud', 'cache', 'hub'])),
-    default: [],
     defaultShown: 'all',
     help: 'The source of the answer.',
   }),
   'slower-than': option({
-    type: optional(duration),
-    default: undefined,
+    type: duration,
     defaultShown: 'all',
     help: 'The time from the request to the end of its answer, as 500ms.',
   }),

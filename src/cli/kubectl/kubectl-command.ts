@@ -4,7 +4,7 @@ import type { ApiServer } from '../../cluster/api/api-server.ts'
 import { option, type ValuesOf } from '../../config/option.ts'
 import { didYouMean } from '../../config/suggestion.ts'
 import { messageOf } from '../../config/settings.ts'
-import { boolean, objectName, optional, text } from '../../config/value.ts'
+import { boolean, objectName, text } from '../../config/value.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from '../command.ts'
 import { readFlags } from '../command-flags.ts'
 import { helpOf } from '../help.ts'
@@ -17,14 +17,12 @@ import { questionOf, atNode, known, knownText } from './why.ts'
 const commonFlags = {
   output: outputFlag,
   kubeconfig: option({
-    type: optional(text('FILE')),
-    default: undefined,
+    type: text('FILE'),
     defaultShown: '$KUBECONFIG, else ~/.kube/config',
     help: 'The kubeconfig for the API server.',
   }),
   context: option({
-    type: optional(text('NAME')),
-    default: undefined,
+    type: text('NAME'),
     defaultShown: 'its current one',
     help: 'The context of the kubeconfig.',
   }),
@@ -33,15 +31,13 @@ const commonFlags = {
 const fleetFlags = {
   ...commonFlags,
   selector: option({
-    type: optional(text('SELECTOR')),
-    default: undefined,
+    type: text('SELECTOR'),
     defaultShown: 'all nodes',
     help: 'Which nodes, by their labels.',
     short: 'l',
   }),
   'no-headers': option({
     type: boolean,
-    default: false,
     help: 'Prints neither the head of the table nor the summary.',
   }),
 }
@@ -49,8 +45,7 @@ const fleetFlags = {
 const whyFlags = {
   ...commonFlags,
   namespace: option({
-    type: optional(objectName),
-    default: undefined,
+    type: objectName,
     defaultShown: 'all',
     help: 'The namespace of the request.',
     short: 'n',
