@@ -64,10 +64,10 @@ export async function superviseHub(first: HubConfig, supervision: Supervision): 
     const hub = await startHub(config, { log })
     using follower = supervision.follow({
       onRead: (change) => {
-        const { live, waiting, read } = change
-        config = { ...config, ...live }
-        log.level = live.logLevel
-        hub.reconfigure(live, { filters: read.filters, waiting })
+        const { waiting, read } = change
+        config = read.config
+        log.level = config.logLevel
+        hub.reconfigure(config, { filters: read.filters, waiting })
         logChanges(change, log)
       },
       onUnusable: (mistakes) => {

@@ -44,51 +44,19 @@ export type ClusterServing =
     }
   | { readonly kind: 'secret'; readonly name: string }
 
-/** What nodes may request for their hubs: requests of these signers are approved, or denied. */
-export interface HubCertificateRules {
-  readonly signers: readonly string[]
-  /** Besides `system:nodes`. */
-  readonly organizations: readonly string[]
-  readonly names: readonly string[]
-  /** In their canonical form. */
-  readonly addresses: readonly string[]
-  /** Where a node's own address may be, to be in its hub's certificate. */
-  readonly nodeNetworks: BlockList
-}
-
 /** The configuration of `nodehub cluster`, parsed once; times are in milliseconds. */
-export interface ClusterConfig extends ClusterClientConfig {
-  readonly webhooks: {
-    readonly address: string
-    readonly port: number
-    readonly service: string
-    readonly serving: ClusterServing
-    /** The file with the authorities for API servers' client certificates. */
-    readonly clientCa: string | undefined
-    /** Pods of host-network pools are given hostNetwork. */
-    readonly podHostNetwork: boolean
-  }
-  readonly election: {
-    readonly name: string
-    readonly leaseMs: number
-    readonly renewMs: number
-    readonly retryMs: number
-  }
-  readonly hubCertificates: HubCertificateRules
-  readonly takeOver: boolean
-  readonly workers: number
-  readonly ops: { readonly address: string; readonly port: number }
-  readonly logLevel: ValuesOf<typeof clusterOptions>['log-level']
-  readonly shutdownGracePeriodMs: number
-}
+export type ClusterConfig = ConfigOf<typeof readClusterConfig>
+
+/** What nodes may request for their hubs: requests of these signers are approved, or denied. */
+export type HubCertificateRules = ClusterConfig['hubCertificates']
 
 /** The configuration of `nodehub cluster exit-plan`. */
-export interface ExitPlanConfig extends ClusterClientConfig {
-  readonly mixed: ValuesOf<typeof exitPlanOptions>['mixed']
-  /** `namespace/name`. */
-  readonly keepOff: readonly string[]
-  readonly output: ValuesOf<typeof exitPlanOptions>['output']
-}
+export type ExitPlanConfig = ConfigOf<typeof readExitPlanConfig>
+
+type ConfigOf<Read extends (sources: SettingSources) => ClusterResult<unknown>> = Extract<
+  ReturnType<Read>,
+  { readonly config: unknown }
+>['config']
 
 export type ClusterResult<Config> =
   | { readonly config: Config; readonly notes: readonly string[] }
@@ -101,21 +69,13 @@ const account = '/var/run/secrets/kubernetes.io/serviceaccount'
  * Reads flags, environment and file of `nodehub cluster`. Returns the configuration, or every
  * mistake.
  */
-export const readClusterConfig = (sources: SettingSources): ClusterResult<ClusterConfig> =>
+export const readClusterConfig = (sources: SettingSources) =>
   read(sources, clusterOptions, (values, client, mistakes) => {
     mistakes.push(...contradictions(values))
     const serving = servingOf(values)
     if (serving.kind === 'files' && mistakes.length === 0)
       attempt(mistakes, '--serving-cert, --serving-key, --serving-ca', () =>
-        readCredentials(
-          {
-            kind: 'files',
-            certificate: serving.certificate,
-            key: serving.key,
-            ...(serving.ca !== undefined && { ca: serving.ca }),
-          },
-          sources.readFile,
-        ),
+        readCredentials(serving, sources.readFile),
       )
     const clientCa = values['client-ca']
     if (clientCa !== undefined && mistakes.length === 0)
@@ -129,7 +89,9 @@ export const readClusterConfig = (sources: SettingSources): ClusterResult<Cluste
         port: values['webhook-port'],
         service: values['webhook-service'],
         serving,
+        /** The file with the authorities for API servers' client certificates. */
         clientCa,
+        /** Pods of host-network pools are given hostNetwork. */
         podHostNetwork: values['pod-host-network'],
       },
       election: {
@@ -140,9 +102,12 @@ export const readClusterConfig = (sources: SettingSources): ClusterResult<Cluste
       },
       hubCertificates: {
         signers: [...new Set(values['hub-cert-signers'])],
+        /** Besides `system:nodes`. */
         organizations: values['hub-cert-organizations'],
         names: values['hub-cert-names'],
+        /** In their canonical form. */
         addresses: values['hub-cert-addresses'].map(canonical),
+        /** Where a node's own address may be, to be in its hub's certificate. */
         nodeNetworks: networksOf(values['hub-cert-node-cidrs']),
       },
       takeOver: values['take-over'],
@@ -169,10 +134,11 @@ export const readClientConfig = (
 ): ClusterResult<ClusterClientConfig> => read(sources, table, (_values, client) => client)
 
 /** The same for `nodehub cluster exit-plan`. */
-export const readExitPlanConfig = (sources: SettingSources): ClusterResult<ExitPlanConfig> =>
+export const readExitPlanConfig = (sources: SettingSources) =>
   read(sources, exitPlanOptions, (values, client) => ({
     ...client,
     mixed: values.mixed,
+    /** `namespace/name`. */
     keepOff: values['keep-off'],
     output: values.output,
   }))

@@ -1,6 +1,6 @@
 import { every } from '../base/clock.ts'
 import { stampOf } from '../base/file-stamp.ts'
-import type { ConfigSources, LiveConfig, Setting, UnusableConfig, UsableConfig } from './config.ts'
+import type { ConfigSources, Setting, UnusableConfig, UsableConfig } from './config.ts'
 import type { OptionName } from './options.ts'
 import { messageOf } from './settings.ts'
 
@@ -11,10 +11,8 @@ export interface ConfigWatcher extends Disposable {
 
 /** The result of reading the configuration again. */
 export interface ConfigChange<Read extends UsableConfig> {
-  /** Everything that was read, including settings that take effect at the next start. */
+  /** Its configuration is in force from now on; its settings may wait for the next start. */
   readonly read: Read
-  /** The live settings, in force from now on. */
-  readonly live: LiveConfig
   /** Live settings whose value has changed. */
   readonly changed: readonly OptionName[]
   /** Settings that differ from those at the start and take effect at the next one. */
@@ -114,8 +112,7 @@ export function watchConfig<Read extends UsableConfig>(
     if (!isReported && changed.length + unreported.length === 0) return
     const newNotes = result.notes.filter((note) => !notes.includes(note))
     notes = result.notes
-    const live = result.liveUnder(first.config)
-    listener.onRead({ read: result, live, changed, waiting, unreported, notes: newNotes })
+    listener.onRead({ read: result, changed, waiting, unreported, notes: newNotes })
   }
   const readAll = async (): Promise<void> => {
     if (isReading) return

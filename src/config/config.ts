@@ -8,14 +8,7 @@ import {
 } from './credentials.ts'
 import { bootstrapMistakes } from './bootstrap.ts'
 import { bootstrapInTheClear, contradictions, observations } from './checks.ts'
-import {
-  bootstrapOf,
-  liveConfigOf,
-  startConfigOf,
-  type HubConfig,
-  type LiveConfig,
-  type StartConfig,
-} from './hub-config.ts'
+import { bootstrapOf, liveConfigOf, startConfigOf, type HubConfig } from './hub-config.ts'
 import { options, type LiveValues, type OptionName, type Values } from './options.ts'
 import { assignSockets, type PassedSocket } from './passed-sockets.ts'
 import { obtainedFiles } from './root-dir.ts'
@@ -50,9 +43,8 @@ export interface ConfigSources extends SettingSources {
 
 /** A configuration that was read without a mistake. */
 export interface UsableConfig {
+  /** Of a running hub, with what it was started with until its next start. */
   readonly config: HubConfig
-  /** The live configuration of a hub that was started with `start`. */
-  readonly liveUnder: (start: StartConfig) => LiveConfig
   /** Warnings: settings without effect, mapped to others, or unusual. */
   readonly notes: readonly string[]
   readonly settings: readonly Setting[]
@@ -80,9 +72,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const values = valuesOf(settings)
   if (read.unread) return { mistakes: [...mistakes, ...notes], filterModules: [] }
   const nodeName = nodeNameOf(values, env['NODE_NAME'], hostname, mistakes)
-  const credentialsUnder = (rootDir: string): CredentialFiles =>
-    credentialFiles(values, rootDir, readFile)
-  const credentials = credentialsUnder(values['root-dir'])
+  const credentials = credentialFiles(values, values['root-dir'], readFile)
   const assigned = assignSockets(passed, values)
   const storeKey = storeKeyOf(values, env['CREDENTIALS_DIRECTORY'], readFile, mistakes)
   mistakes.push(
@@ -100,11 +90,10 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const { sockets } = assigned
   const isNode = isSecure(values) && isNodeItself(nodeName, credentials, readFile)
   const isSignerGiven = given('hub-cert-signer')
-  const start = startConfigOf(values, { nodeName, sockets, storeKey, isNode, isSignerGiven })
-  const liveUnder = (one: StartConfig): LiveConfig =>
-    liveConfigOf(values, credentialsUnder(one.rootDir), one)
-  const config = Object.freeze({ ...start, ...liveUnder(start) })
-  return { config, liveUnder, notes, settings }
+  const start =
+    running?.config ?? startConfigOf(values, { nodeName, sockets, storeKey, isNode, isSignerGiven })
+  const live = liveConfigOf(values, credentialFiles(values, start.rootDir, readFile), start)
+  return { config: Object.freeze({ ...start, ...live }), notes, settings }
 }
 
 const valuesOf = (settings: readonly Setting[]): Values =>
@@ -182,14 +171,7 @@ function credentialFiles(values: LiveValues, rootDir: string, readFile: ReadFile
     const obtained = obtainedFiles(rootDir)
     return { kind: 'bootstrap', pair: obtained.pair, ca: ca ?? obtained.ca }
   }
-  if (isGiven || ca !== undefined) {
-    return {
-      kind: 'files',
-      ...(certificate !== undefined && { certificate }),
-      ...(key !== undefined && { key }),
-      ...(ca !== undefined && { ca }),
-    }
-  }
+  if (isGiven || ca !== undefined) return { kind: 'files', certificate, key, ca }
   return values['bootstrap-mode'] === 'kubeletcertificate' ? kubeletCredentials : { kind: 'none' }
 }
 

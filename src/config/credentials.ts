@@ -8,9 +8,9 @@ export type CredentialFiles =
   | { readonly kind: 'kubeconfig'; readonly file: string }
   | {
       readonly kind: 'files'
-      readonly certificate?: string
-      readonly key?: string
-      readonly ca?: string
+      readonly certificate?: string | undefined
+      readonly key?: string | undefined
+      readonly ca?: string | undefined
     }
   /** What the hub obtains from the cluster: a pair and the CA. Neither may be there yet. */
   | { readonly kind: 'bootstrap'; readonly pair: string; readonly ca: string }
@@ -150,11 +150,7 @@ interface Unchecked {
 }
 
 /** The file of each part, if any. */
-interface PartFiles {
-  readonly ca?: string
-  readonly certificate?: string
-  readonly key?: string
-}
+type PartFiles = Omit<CredentialFiles & { readonly kind: 'files' }, 'kind'>
 
 function checked({ ca, certificate, key, files }: Unchecked, places: PartFiles): Credentials {
   const { ca: caFile = '', certificate: certificateFile = '', key: keyFile = '' } = places

@@ -1,127 +1,24 @@
 import { join } from 'node:path'
-import type { GVR } from '../api/kube/gvk.ts'
 import { alwaysShared } from '../api/kube/node-pool.ts'
 import { parseBootstrapToken, type BootstrapConfig } from './bootstrap.ts'
 import type { CredentialFiles } from './credentials.ts'
-import { dummyInterfaceOf, type DummyInterfaceConfig } from './dummy-interface.ts'
+import { dummyInterfaceOf } from './dummy-interface.ts'
 import { edgeOnlyFilters } from './filter-names.ts'
 import type { LiveValues, StartValues, Values } from './options.ts'
 import type { SocketsByListener } from './passed-sockets.ts'
 import type { StoreKeySource } from './store-key.ts'
 
 /** The whole configuration, parsed once. Frozen; times are in milliseconds. */
-export interface HubConfig extends StartConfig, LiveConfig {}
+export type HubConfig = StartConfig & LiveConfig
 
 /** Settings that are fixed at the start of a hub. */
-export interface StartConfig {
-  readonly nodeName: string
-  readonly nodepoolName: string | undefined
-  /** The hubs' ConfigMap; `undefined`: none is read. */
-  readonly configMap: { readonly namespace: string; readonly name: string } | undefined
-  /** Health, readiness, metrics. */
-  readonly ops: { readonly address: string; readonly port: number }
-  /** The proxy's listeners: `port` without TLS, `securePort` with it. */
-  readonly proxy: {
-    readonly address: string
-    readonly port: number
-    readonly securePort: number
-    /** `--plain-proxy`; `undefined`: not given, and `plainProxy` has the safe default. */
-    readonly plain: boolean | undefined
-  }
-  /** Passed sockets, which take precedence over the addresses above. */
-  readonly sockets: SocketsByListener
-  readonly rootDir: string
-  readonly cachePath: string
-  readonly cacheMaxBytes: number
-  readonly storeKey: StoreKeySource
-  readonly workingMode: Values['working-mode']
-  /** How pods reach the hub. If all are absent or false, they cannot. */
-  readonly pods: {
-    /** The interface that the hub makes for them. */
-    readonly dummy: DummyInterfaceConfig | undefined
-    /** `--hub-address`, which takes precedence; its port defaults to the secure one. */
-    readonly hubAddress: { readonly host: string; readonly port: number } | undefined
-    /** Pods share the node's loopback. */
-    readonly hostNetworkNode: boolean
-  }
-  readonly tls: {
-    /**
-     * Files; absent: the hub's own authority for its certificate, and the API servers' CA for its
-     * clients.
-     */
-    readonly clientCa: string | undefined
-    readonly serving: { readonly certificate: string; readonly key: string } | undefined
-    /** From whom the hub requests its serving certificate; `undefined`: it does not. */
-    readonly signer: string | undefined
-    /**
-     * The one address where that certificate is shown, to pods, and for which it is requested;
-     * `undefined`: it is for every address of the hub.
-     */
-    readonly signedFor: string | undefined
-    /** Organizations in that certificate besides `system:nodes`. */
-    readonly organizations: readonly string[]
-  }
-  /** `undefined`: the limit of the process's control group. */
-  readonly memoryLimitBytes: number | undefined
-  readonly minRequestTimeoutMs: number
-  /** Where traces are exported; `undefined`: no request is traced. */
-  readonly tracing: TracingConfig | undefined
-}
-
-interface TracingConfig {
-  /** The base address of the collector. */
-  readonly endpoint: URL
-  /** Of requests that continue no trace. */
-  readonly samplingRatePerMillion: number
-}
+export type StartConfig = ReturnType<typeof startConfigOf>
 
 /**
  * Settings that may change while the hub runs, by the file of --config: the options that are marked
  * `live`.
  */
-export interface LiveConfig {
-  readonly serverAddresses: readonly URL[]
-  readonly lbMode: Values['lb-mode']
-  readonly upstreamCompression: boolean
-  readonly heartbeat: {
-    readonly intervalMs: number
-    readonly timeoutMs: number
-    readonly failedRetry: number
-    readonly healthyThreshold: number
-  }
-  readonly credentials: CredentialFiles
-  /** How the hub obtains these credentials; `undefined`: they are given. */
-  readonly bootstrap: BootstrapConfig | undefined
-  /** Depends on the mode of host-network propagation, which is live too. */
-  readonly plainProxy: PlainProxy
-  readonly anonymousLoopback: Values['anonymous-loopback']
-  readonly maxRequestsInFlight: number
-  /** Names as `componentOf` makes them, or `*` for all. */
-  readonly cacheComponents: ReadonlySet<string>
-  readonly poolScopeResources: readonly GVR[]
-  /**
-   * Where filters get the node's pool and its nodes: the status of its NodePool, its NodeBuckets,
-   * or nowhere.
-   */
-  readonly nodePools: 'status' | 'buckets' | 'off'
-  readonly filters: {
-    readonly enabled: boolean
-    /** Names, or `*` for all; includes those that the working mode disables. */
-    readonly disabled: ReadonlySet<string>
-    readonly modules: readonly string[]
-  }
-  /** 'off' also if the filter is disabled. */
-  readonly hostNetworkPropagation: 'off' | 'on'
-  /** Settings for a reboot without a link. */
-  readonly boot: {
-    /** How often the objects that pods refer to are read again; 0: never. */
-    readonly refreshMs: number
-    /** Whether the node's condition `OfflineReady` is written. */
-    readonly condition: boolean
-  }
-  readonly shutdownGracePeriodMs: number
-  readonly logLevel: LogLevel
-}
+export type LiveConfig = ReturnType<typeof liveConfigOf>
 
 /**
  * The port without TLS serves, or refuses every caller. It is never closed: another program could
@@ -146,9 +43,10 @@ export interface HostFacts {
 export function startConfigOf(
   values: StartValues,
   { nodeName, sockets, storeKey, isNode, isSignerGiven }: HostFacts,
-): StartConfig {
+) {
   const hub = values['hub-address']
   const { 'serving-cert': servingCert, 'serving-key': servingKey } = values
+  const { 'tracing-endpoint': endpoint, 'hub-config-map': configMap } = values
   const securePort = values['proxy-secure-port']
   const dummy = dummyInterfaceOf(values)
   const isSignedByDefault =
@@ -156,38 +54,65 @@ export function startConfigOf(
   return frozen({
     nodeName,
     nodepoolName: values['nodepool-name'],
-    configMap: configMapOf(values),
+    /** The hubs' ConfigMap; `undefined`: none is read. */
+    configMap:
+      configMap === undefined
+        ? undefined
+        : { namespace: values.namespace ?? 'kube-system', name: configMap },
+    /** Health, readiness, metrics. */
     ops: { address: values['bind-address'], port: values['serve-port'] },
+    /** The proxy's listeners: `port` without TLS, `securePort` with it. */
     proxy: {
       address: values['bind-proxy-address'],
       port: values['proxy-port'],
       securePort,
+      /** `undefined`: not given, and `plainProxy` has the safe default. */
       plain: values['plain-proxy'],
     },
+    /** Passed sockets, which take precedence over the addresses above. */
     sockets,
     rootDir: values['root-dir'],
     cachePath: values['disk-cache-path'] ?? join(values['root-dir'], 'cache'),
     cacheMaxBytes: values['cache-max-bytes'],
     storeKey,
     workingMode: values['working-mode'],
+    /** How pods reach the hub. If all are absent or false, they cannot. */
     pods: {
+      /** The interface that the hub makes for them. */
       dummy,
+      /** `--hub-address`, which takes precedence. */
       hubAddress: hub && { host: hub.host, port: hub.port ?? securePort },
+      /** Pods share the node's loopback. */
       hostNetworkNode: values['host-network-node'],
     },
     tls: {
+      /** A file; absent: the API servers' CA. */
       clientCa: values['client-ca'],
+      /** Files; absent: a certificate of the hub's own authority. */
       serving:
         servingCert === undefined || servingKey === undefined
           ? undefined
           : { certificate: servingCert, key: servingKey },
+      /** From whom the hub requests its serving certificate; `undefined`: it does not. */
       signer: isSignedByDefault ? kubeletServing : values['hub-cert-signer'],
+      /**
+       * The one address where that certificate is shown, to pods, and for which it is requested;
+       * `undefined`: it is for every address of the hub.
+       */
       signedFor: isSignedByDefault ? dummy.address : undefined,
+      /** Organizations in that certificate besides `system:nodes`. */
       organizations: values['hub-cert-organizations'],
     },
+    /** `undefined`: the limit of the process's control group. */
     memoryLimitBytes: bytesOf(values['memory-limit']),
     minRequestTimeoutMs: values['min-request-timeout'],
-    tracing: tracingOf(values),
+    /** Where traces are exported; `undefined`: no request is traced. */
+    tracing: endpoint && {
+      /** The base address of the collector. */
+      endpoint,
+      /** Of requests that continue no trace. */
+      samplingRatePerMillion: values['tracing-sampling-rate-per-million'],
+    },
   })
 }
 
@@ -208,7 +133,7 @@ export function liveConfigOf(
   values: LiveValues,
   credentials: CredentialFiles,
   { workingMode, proxy, pods }: StartConfig,
-): LiveConfig {
+) {
   const disabled = new Set([
     ...values['disabled-resource-filters'],
     ...(workingMode === 'cloud' ? edgeOnlyFilters : []),
@@ -225,7 +150,9 @@ export function liveConfigOf(
       healthyThreshold: values['heartbeat-healthy-threshold'],
     },
     credentials,
+    /** How the hub obtains these credentials; `undefined`: they are given. */
     bootstrap: credentials.kind === 'bootstrap' ? bootstrapOf(values) : undefined,
+    /** Depends on the mode of host-network propagation, which is live too. */
     plainProxy: plainProxyOf({
       'plain-proxy': proxy.plain,
       'host-network-node': pods.hostNetworkNode,
@@ -233,14 +160,21 @@ export function liveConfigOf(
     }),
     anonymousLoopback: values['anonymous-loopback'],
     maxRequestsInFlight: values['max-requests-in-flight'],
+    /** Names as `componentOf` makes them, or `*` for all. */
     cacheComponents: new Set(values['cache-components'].map((name) => name.toLowerCase())),
     poolScopeResources: [...alwaysShared, ...values['pool-scope-resources']],
+    /**
+     * Where filters get the node's pool and its nodes: the status of its NodePool, its NodeBuckets,
+     * or nowhere.
+     */
     nodePools: nodePoolsOf(values),
     filters: {
       enabled: values['enable-resource-filter'],
+      /** Names, or `*` for all; includes those that the working mode disables. */
       disabled,
       modules: values['filter-module'],
     },
+    /** 'off' also if the filter is disabled. */
     hostNetworkPropagation:
       values['enable-resource-filter'] &&
       !disabled.has('*') &&
@@ -248,8 +182,11 @@ export function liveConfigOf(
       values['host-network-propagation'] === 'on'
         ? 'on'
         : 'off',
+    /** Settings for a reboot without a link. */
     boot: {
+      /** How often the objects that pods refer to are read again; 0: never. */
       refreshMs: values['boot-refresh-interval'],
+      /** Whether the node's condition `OfflineReady` is written. */
       condition: values['offline-ready-condition'],
     },
     shutdownGracePeriodMs: values['shutdown-grace-period'],
@@ -268,19 +205,9 @@ export function bootstrapOf(values: LiveValues): BootstrapConfig {
   }
 }
 
-function nodePoolsOf(values: LiveValues): LiveConfig['nodePools'] {
+function nodePoolsOf(values: LiveValues): 'status' | 'buckets' | 'off' {
   if (values['enable-pool-service-topology']) return 'buckets'
   return values['enable-node-pool'] ? 'status' : 'off'
-}
-
-function tracingOf(values: StartValues): TracingConfig | undefined {
-  const { 'tracing-endpoint': endpoint, 'tracing-sampling-rate-per-million': rate } = values
-  return endpoint && { endpoint, samplingRatePerMillion: rate }
-}
-
-function configMapOf(values: StartValues): StartConfig['configMap'] {
-  const name = values['hub-config-map']
-  return name === undefined ? undefined : { namespace: values.namespace ?? 'kube-system', name }
 }
 
 const bytesOf = (megabytes: number | undefined): number | undefined =>
@@ -293,7 +220,7 @@ function levelOfVerbosity(v: number | undefined): LogLevel {
 }
 
 /** Freezes plain data deeply; sets and URLs are read-only by type. */
-function frozen<T extends object>(value: T): T {
+function frozen<const T extends object>(value: T): T {
   for (const inner of Object.values(value)) {
     const plain = Object.getPrototypeOf(inner ?? 0) === Object.prototype || Array.isArray(inner)
     if (plain) frozen(inner as object)

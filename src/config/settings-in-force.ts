@@ -80,12 +80,12 @@ export class SettingsInForce {
   }
 
   /** The configuration was read again. */
-  changed({ read, live, waiting }: ConfigChange<UsableConfig>): void {
+  changed({ read, waiting }: ConfigChange<UsableConfig>): void {
     const found = new Map(read.settings.map((setting) => [setting.name, setting]))
     this.#settings = this.#settings.map((before) =>
       before.option.live ? (found.get(before.name) ?? before) : before,
     )
-    this.#config = { ...this.#config, ...live }
+    this.#config = read.config
     this.#waiting = new Map(
       read.settings.flatMap((one) => (waiting.includes(one.name) ? [[one.name, one]] : [])),
     )
