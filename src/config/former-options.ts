@@ -1,18 +1,22 @@
-import { option, type Option } from './option.ts'
-import { optional, type ValueType } from './value.ts'
+import { option, type Group, type Option } from './option.ts'
+import { optional, orEmpty, type ValueType } from './value.ts'
 
 /**
- * A flag that an earlier release had: accepted for one release, so that scripts, unit files and
- * manifests keep working, with a warning that says what takes its place.
+ * A flag that is accepted without effect, so that scripts, unit files and manifests keep working,
+ * with a warning that says why. `false` and an empty value need nothing that is missing here.
  */
-export const former = <T>(
-  type: ValueType<T, unknown>,
-  help: string,
-  instead: string,
-): Option<T | undefined> =>
-  option({
-    type: optional(type),
-    group: 'Accepted from earlier releases, without effect',
-    help,
-    warningFor: () => `has no effect any more: ${instead}`,
-  })
+export const withoutEffect =
+  (group: Group) =>
+  <T>(type: ValueType<T, unknown>, help: string, why: string): Option<T | undefined> =>
+    option({
+      type: orEmpty(optional(type)),
+      group,
+      help,
+      warningFor: (value) => (value === undefined || value === false ? undefined : why),
+    })
+
+const accepted = withoutEffect('Accepted from earlier releases, without effect')
+
+/** A flag that an earlier release had: accepted for one release. `instead` takes its place. */
+export const former = <T>(type: ValueType<T, unknown>, help: string, instead: string) =>
+  accepted(type, help, `has no effect any more: ${instead}`)

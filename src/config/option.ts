@@ -81,10 +81,9 @@ export function option(declared: Declared<unknown, unknown, boolean>): Option<un
 export const under = <Table extends object>(group: Group, table: Table): Table =>
   Object.fromEntries(Object.entries(table).map(([name, one]) => [name, { ...one, group }])) as Table
 
-const notYet = 'has no effect yet in this release'
-
 /** A warning for an option that this release does not implement. */
-export const notImplemented = (instead: string) => (): string => `${notYet}: ${instead}`
+export const notImplemented = (instead: string): string =>
+  `has no effect yet in this release: ${instead}`
 
 /** The name under which the table has a setting that may be called by an alias. */
 export const nameIn = (options: OptionTable, called: string): string | undefined =>

@@ -208,7 +208,7 @@ export const options = {
       type: is.oneOf(['edge', 'cloud', 'local']),
       help: 'edge: with a cache; cloud: without, and without the filters discardcloudservice, forwardkubesvctraffic, serviceenvupdater and hostnetworkpropagation; local: on a control plane. In this release the hub has a cache in every mode.',
       default: 'edge',
-      warningFor: (mode) => (mode === 'edge' ? undefined : asAtTheEdge()),
+      warningFor: (mode) => (mode === 'edge' ? undefined : asAtTheEdge),
     }),
     'host-network-node': option({
       type: is.boolean,
@@ -295,17 +295,6 @@ export const options = {
       live: true,
       help: 'Collections of which one copy and one watch are kept for all callers that API servers give them to, whichever program reads them, besides v1/services and discovery.k8s.io/v1/endpointslices.',
     }),
-  }),
-  'gc-frequency': option({
-    type: is.count(1, 1_000_000, 'MINUTES'),
-    group: 'Accepted from yurthub, without effect here',
-    help: 'Minutes between two garbage collections of the store.',
-    default: 120,
-    warningFor: notImplemented(
-      'the hub evicts what was confirmed longest ago when there is need for the room',
-    ),
-  }),
-  ...under('Cache', {
     'min-request-timeout': option({
       type: is.duration,
       help: 'The shortest duration of a watch from the cache that gives no timeoutSeconds; the longest is twice that.',
