@@ -2,6 +2,7 @@ import { defaultRootDir } from '../config/root-dir.ts'
 import { stringify } from 'yaml'
 import { clusterManifests } from '../cluster/install/manifests.ts'
 import { nodeAdopters, nodeInstallers } from '../cluster/install/nodes.ts'
+import { boundRole } from '../cluster/install/roles.ts'
 import { former } from '../config/former-options.ts'
 import { option, type ValuesOf } from '../config/option.ts'
 import { options } from '../config/options.ts'
@@ -200,7 +201,8 @@ export const manifests: Command = {
     const { part } = values
     const wrong = [...mistakes, ...strayParts(words), ...conflicts(values, given)]
     if (wrong.length > 0 || part === undefined) return refuse(terminal, 'manifests', wrong)
-    terminal.out(manifest(part, values))
+    const printed = manifest(part, values)
+    terminal.out(typeof printed === 'string' ? printed : printed.map(yaml).join('---\n'))
     // On standard error: it is visible if standard output is piped into kubectl.
     for (const note of notes) terminal.err(`nodehub manifests: ${note}\n`)
     return 0
@@ -243,22 +245,22 @@ function wrongAdoptFlags(given: readonly string[], part: Part | undefined): read
   ].map((mistake) => `--adopt-flag: ${mistake}`)
 }
 
-function manifest(part: Part, values: FlagValues): string {
+/** A text, or the documents of one. */
+function manifest(part: Part, values: FlagValues): string | readonly object[] {
   const namespace = values.namespace ?? 'kube-system'
   const { image, 'root-dir': rootDir } = values
+  const installation = { namespace, image, ...(rootDir !== defaultRootDir && { rootDir }) }
   switch (part) {
     case 'static-pod':
-      return yaml(
-        staticPod({ ...startOf(values, namespace), image, nodeName: values['node-name'] }),
-      )
+      return [staticPod({ ...startOf(values, namespace), image, nodeName: values['node-name'] })]
     case 'command':
       return hostCommand({ rootDir, staticPod: usualManifest })
     case 'systemd':
       return units(values, namespace)
     case 'kubeconfig':
-      return yaml(kubeletKubeconfig(kubeconfigOptions(values)))
+      return [kubeletKubeconfig(kubeconfigOptions(values))]
     case 'rbac':
-      return rbac(values['pool-scope-resources'], namespace).map(yaml).join('---\n')
+      return rbac(values['pool-scope-resources'], namespace)
     case 'cluster':
       return clusterManifests({
         name: 'nodehub-cluster',
@@ -272,27 +274,14 @@ function manifest(part: Part, values: FlagValues): string {
           clientCa: values['client-ca-config-map'],
         }),
       })
-        .map(yaml)
-        .join('---\n')
     case 'nodes':
       return nodeInstallers({
-        namespace,
-        image,
+        ...installation,
         ...(values['server-addr'] && { serverAddresses: originsOf(values['server-addr']) }),
-        ...(rootDir !== defaultRootDir && { rootDir }),
         ...(values['dummy-if-ip'] !== undefined && { dummyAddress: values['dummy-if-ip'] }),
       })
-        .map(yaml)
-        .join('---\n')
     case 'adoption':
-      return nodeAdopters({
-        namespace,
-        image,
-        ...(rootDir !== defaultRootDir && { rootDir }),
-        adoptFlags: values['adopt-flag'],
-      })
-        .map(yaml)
-        .join('---\n')
+      return nodeAdopters({ ...installation, adoptFlags: values['adopt-flag'] })
     case 'configmap':
       return `${configMapComment}${yaml(configMap(namespace))}`
   }
@@ -354,54 +343,41 @@ const yaml = (document: object): string =>
  * has one name.
  */
 const rbac = (besides: readonly GVR[], namespace: string): readonly object[] => [
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRole',
-    metadata: { name: 'nodehub' },
-    rules: [
+  ...boundRole(
+    'ClusterRole',
+    { name: 'nodehub' },
+    [
       ...[...Map.groupBy([...alwaysShared, ...besides], ({ group }) => group)].map(
         ([group, shared]) => ({
           apiGroups: [group],
           resources: [...new Set(shared.map(({ resource }) => resource))],
-          verbs: ['get', 'list', 'watch'],
+          verbs,
         }),
       ),
       {
         apiGroups: [nodePools.group],
         resources: [nodePools.resource, nodeBuckets.resource],
-        verbs: ['get', 'list', 'watch'],
+        verbs,
       },
     ],
-  },
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'ClusterRoleBinding',
-    metadata: { name: 'nodehub' },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'nodehub' },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' }],
-  },
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'Role',
-    metadata: { name: 'nodehub-config', namespace },
-    rules: [
-      {
-        apiGroups: [''],
-        resources: ['configmaps'],
-        resourceNames: [configMapName],
-        // A list or watch by name is authorized for that name.
-        verbs: ['get', 'list', 'watch'],
-      },
-    ],
-  },
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { name: 'nodehub-config', namespace },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'nodehub-config' },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:nodes' }],
-  },
+    allNodes,
+  ),
+  // A list or watch by name is authorized for that name.
+  ...boundRole(
+    'Role',
+    { name: 'nodehub-config', namespace },
+    [{ apiGroups: [''], resources: ['configmaps'], resourceNames: [configMapName], verbs }],
+    allNodes,
+  ),
 ]
+
+const verbs = ['get', 'list', 'watch'] as const
+
+const allNodes = {
+  apiGroup: 'rbac.authorization.k8s.io',
+  kind: 'Group',
+  name: 'system:nodes',
+} as const
 
 const configMapName = options['hub-config-map'].default
 

@@ -33,11 +33,19 @@ export const redactedText = (text: string): string => JSON.stringify(withoutPass
 
 const wrong = (wrong: string): { readonly wrong: string } => ({ wrong })
 
-/** Any text of this form; `why`: what is wrong with others. */
-export const matching = (placeholder: string, form: RegExp, why: string): ValueType<string> => ({
+/** Any text that is fit; `why`: what is wrong with others. */
+const fit = (
+  placeholder: string,
+  isFit: (text: string) => boolean,
+  why: string,
+): ValueType<string> => ({
   placeholder,
-  parse: (text) => (form.test(text) ? { value: text } : wrong(why)),
+  parse: (text) => (isFit(text) ? { value: text } : wrong(why)),
 })
+
+/** Any text of this form. */
+export const matching = (placeholder: string, form: RegExp, why: string): ValueType<string> =>
+  fit(placeholder, (text) => form.test(text), why)
 
 /** Any text but an empty one. */
 export const text = (placeholder: string): ValueType<string> =>
@@ -82,22 +90,17 @@ export const port: ValueType<number> = {
 }
 
 /** An IPv4 or IPv6 address. */
-export const address: ValueType<string> = {
-  placeholder: 'IP',
-  parse: (text) => (isIP(text) > 0 ? { value: text } : wrong('is not an IP address')),
-}
+export const address = fit('IP', (text) => isIP(text) > 0, 'is not an IP address')
 
 /** A block of IPv4 or IPv6 addresses. */
-export const cidr: ValueType<string> = {
-  placeholder: 'CIDR',
-  parse(text) {
+export const cidr = fit(
+  'CIDR',
+  (text) => {
     const [, address = '', bits = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? []
-    const version = isIP(address)
-    return version > 0 && Number(bits) <= (version === 4 ? 32 : 128)
-      ? { value: text }
-      : wrong('is not a block of addresses like 10.0.0.0/24')
+    return isIP(address) > 0 && Number(bits) <= (isIPv4(address) ? 32 : 128)
   },
-}
+  'is not a block of addresses like 10.0.0.0/24',
+)
 
 /**
  * One of the words; `aliases` maps other forms to them. `former` ones are accepted and not shown: a
@@ -153,7 +156,10 @@ export const atLeastOne = <T>(
 })
 
 /** The same type; where it is not given, the value is `undefined`. */
-export const optional = <T>({ absent: _, ...type }: ValueType<T, unknown>): ValueType<T> => type
+export const optional = <T>(type: ValueType<T, unknown>): ValueType<T> => ({
+  ...type,
+  absent: undefined,
+})
 
 /**
  * An optional value that may be empty: templates of yurthub's charts write flags with empty values.
@@ -237,17 +243,11 @@ export const serverAddress: ValueType<URL> = {
   placeholder: 'https://HOST:PORT',
   parse(text) {
     const full = text.includes('://') ? text : `https://${text}`
-    const url = URL.parse(full)
-    if (url === null || url.hostname === '')
-      return wrong('is not an address like https://host:6443')
-    if (url.protocol !== 'https:' && url.protocol !== 'http:') {
-      return wrong('is neither an https:// nor an http:// address')
-    }
-    if (url.username !== '' || url.password !== '') return wrong('must not carry a password')
-    if (url.pathname !== '/' || url.search !== '' || url.hash !== '') {
-      return wrong('must end after host and port')
-    }
-    return { value: url }
+    if (!URL.canParse(full)) return wrong('is not an address like https://host:6443')
+    const parsed = httpAddress.parse(full)
+    return 'value' in parsed && parsed.value.pathname !== '/'
+      ? wrong('must end after host and port')
+      : parsed
   },
 }
 
@@ -256,7 +256,7 @@ export const httpAddress: ValueType<URL> = {
   placeholder: 'http://HOST:PORT',
   parse(text) {
     const url = URL.parse(text)
-    if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
+    if (url === null || !/^https?:$/.test(url.protocol))
       return wrong('is neither an https:// nor an http:// address')
     if (url.username !== '' || url.password !== '') return wrong('must not carry a password')
     if (url.search !== '' || url.hash !== '') return wrong('must end after the path')
@@ -297,15 +297,11 @@ export const signerName = matching(
 )
 
 /** An organization in a node's certificate, which is a group of its user. */
-export const organization: ValueType<string> = {
-  placeholder: 'ORGANIZATION',
-  parse(text) {
-    if (text === '') return wrong('must not be empty')
-    return text.startsWith('system:') && text !== 'system:nodes'
-      ? wrong('is a group of Kubernetes itself, which no hub is to be in')
-      : { value: text }
-  },
-}
+export const organization = matching(
+  'ORGANIZATION',
+  /^(?!system:)|^system:nodes$/,
+  'is a group of Kubernetes itself, which no hub is to be in',
+)
 
 /** A DNS name. */
 export const dnsName = matching(

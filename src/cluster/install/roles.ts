@@ -77,25 +77,30 @@ const inDefault: readonly Rule[] = [
 
 const apiVersion = 'rbac.authorization.k8s.io/v1'
 
+/** A role, and its binding to one subject. */
+export const boundRole = (
+  kind: 'ClusterRole' | 'Role',
+  metadata: { readonly name: string; readonly namespace?: string },
+  rules: readonly object[],
+  subject: object,
+): readonly object[] => [
+  { apiVersion, kind, metadata, rules },
+  {
+    apiVersion,
+    kind: `${kind}Binding`,
+    metadata,
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name },
+    subjects: [subject],
+  },
+]
+
 /** The least that the service account of the installation must be allowed, and no wildcard. */
 export function roles(installation: Installation): readonly object[] {
   const { name, namespace } = installation
-  const bound = (kind: 'ClusterRole' | 'Role', rules: readonly Rule[], where?: string) => {
-    const metadata = { name, ...(where !== undefined && { namespace: where }) }
-    return [
-      { apiVersion, kind, metadata, rules },
-      {
-        apiVersion,
-        kind: `${kind}Binding`,
-        metadata,
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name },
-        subjects: [{ kind: 'ServiceAccount', name, namespace }],
-      },
-    ]
-  }
+  const account = { kind: 'ServiceAccount', name, namespace }
   return [
-    ...bound('ClusterRole', everywhere(installation)),
-    ...bound('Role', atHome(installation), namespace),
-    ...bound('Role', inDefault, 'default'),
+    ...boundRole('ClusterRole', { name }, everywhere(installation), account),
+    ...boundRole('Role', { name, namespace }, atHome(installation), account),
+    ...boundRole('Role', { name, namespace: 'default' }, inDefault, account),
   ]
 }
