@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { unlessAborted } from '../base/abort.ts'
 import { option, type Option, type ValuesOf } from '../config/option.ts'
-import { messageOf, strayWords } from '../config/settings.ts'
+import { messageOf } from '../config/settings.ts'
 import { boolean, duration, listOf, optional, signerName, text } from '../config/value.ts'
 import { Adoption, asideOf, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
 import { ClusterView } from '../node/adopt/cluster-view.ts'
@@ -18,8 +18,9 @@ import { lockNode } from '../node/join/node-lock.ts'
 import { membershipOf, propagatedPods } from '../node/join/pool-membership.ts'
 import { JoinArchive } from '../node/join/record.ts'
 import { whyNoService } from '../node/join/runnable.ts'
-import { readFlags } from './command-flags.ts'
-import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { changeNode } from './change-node.ts'
+import { flagCommand } from './command-flags.ts'
+import type { ExitCode, Terminal } from './command.ts'
 import {
   applyFlag,
   hubImageFlag,
@@ -94,7 +95,7 @@ function passed<T>(flag: Option<T>): Option<T> {
 }
 
 /** Puts the hub in the place of a node's yurthub, and yurthub back. */
-export const adopt: Command = {
+export const adopt = flagCommand({
   usage: 'adopt [--dry-run | --rollback] [FLAG...]',
   description: `Reads how this node starts its yurthub, and replaces yurthub with the hub: same ports, equivalent
 flags. The kubelet is not restarted, and keeps its kubeconfig and its pods. If the hub or the Node
@@ -108,32 +109,19 @@ without waiting any longer.
 Exit codes: 0, planned or done; 1, it could not, and says why; 2, invalid arguments.
 `,
   flags: adoptFlags,
-  async run(argv, terminal) {
-    const { values, words, mistakes } = readFlags(adoptFlags, argv)
-    const wrong = [
-      ...mistakes,
-      ...strayWords(words, adoptFlags),
-      ...missingRoot(values),
-      ...(values['dry-run'] && values.rollback
-        ? ['--dry-run and --rollback: give one of them']
-        : []),
-    ]
-    if (wrong.length > 0) return refuse(terminal, 'adopt', wrong)
+  wrong: ({ values }) => [
+    ...missingRoot(values),
+    ...(values['dry-run'] && values.rollback ? ['--dry-run and --rollback: give one of them'] : []),
+  ],
+  async act({ values }, terminal) {
     using stop = stopSignals()
-    try {
-      const command = values.rollback ? 'nodehub adopt --rollback' : 'nodehub adopt'
-      using _lock = values['dry-run']
-        ? undefined
-        : await lockNode(new NodeFiles(values.root), command)
-      return await adoptOrThrow(values, terminal, stop.signal)
-    } catch (cause) {
-      const reasons = cause instanceof CannotAdopt ? cause.reasons : [messageOf(cause)]
-      for (const reason of reasons) terminal.err(`nodehub adopt: ${reason}\n`)
-      terminal.err('Nothing was changed.\n')
-      return 1
-    }
+    const command = values.rollback ? 'adopt --rollback' : 'adopt'
+    const ending = (): string => 'Nothing was changed.'
+    return await changeNode({ command, values, terminal, lock: lockNode, ending }, () =>
+      adoptOrThrow(values, terminal, stop.signal),
+    )
   },
-}
+})
 
 /**
  * Carries out `adopt` for a caller that has the lock of the node. Throws where nothing was changed.

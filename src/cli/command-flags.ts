@@ -1,6 +1,8 @@
+import { processSources } from '../config/process.ts'
 import { settingsFromFlags } from '../config/raw-settings.ts'
 import { variableOf, type OptionTable, type ValuesOf } from '../config/option.ts'
-import { resolve, warnings } from '../config/settings.ts'
+import { resolve, strayWords, warnings } from '../config/settings.ts'
+import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 
 interface GivenFlags<F extends OptionTable> {
   readonly values: ValuesOf<F>
@@ -21,8 +23,8 @@ interface GivenFlags<F extends OptionTable> {
 export function readFlags<const F extends OptionTable>(
   flags: F,
   argv: readonly string[],
-  env: Readonly<Record<string, string | undefined>> = {},
 ): GivenFlags<F> {
+  const { env } = processSources([])
   const { settings: given, words, mistakes: unread } = settingsFromFlags(argv, flags)
   const mistakes = [...unread]
   const settings = Object.entries(flags).map(([name, option]) => {
@@ -38,5 +40,37 @@ export function readFlags<const F extends OptionTable>(
     words,
     mistakes,
     notes: warnings(settings),
+  }
+}
+
+interface FlagCommand<F extends OptionTable> extends Omit<Command, 'flags' | 'run'> {
+  readonly flags: F
+  /** Mistakes in positional arguments; absent: there are to be none. */
+  readonly wrongWords?: (words: readonly string[]) => readonly string[]
+  /** Mistakes in the combination of flags. */
+  readonly wrong?: (given: GivenFlags<F>) => readonly string[]
+  readonly act: (given: GivenFlags<F>, terminal: Terminal) => Promise<ExitCode>
+}
+
+/** A command that reads flags alone, and refuses them with all mistakes before it acts. */
+export function flagCommand<const F extends OptionTable>({
+  wrongWords,
+  wrong,
+  act,
+  ...command
+}: FlagCommand<F>): Command {
+  const { flags, usage } = command
+  return {
+    ...command,
+    async run(argv, terminal) {
+      const given = readFlags(flags, argv)
+      const mistakes = [
+        ...given.mistakes,
+        ...(wrongWords?.(given.words) ?? strayWords(given.words, flags)),
+        ...(wrong?.(given) ?? []),
+      ]
+      if (mistakes.length > 0) return refuse(terminal, usage.split(' ', 1).join(), mistakes)
+      return act(given, terminal)
+    },
   }
 }

@@ -3,8 +3,9 @@ import { join as joinPath } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parseDocument } from 'yaml'
 import { onAbort, untilAborted } from '../base/abort.ts'
-import { afterUnlessClosed, elapsed, keepProcessAlive, pause, soon } from '../base/clock.ts'
+import { keepProcessAlive, soon } from '../base/clock.ts'
 import { ownVersion } from '../base/own-version.ts'
+import { wholeAnswer } from '../base/whole-answer.ts'
 import {
   installReportIn,
   installReportPatch,
@@ -14,7 +15,7 @@ import { isObject, type JsonObject } from '../api/kube/json.ts'
 import { textAt } from '../api/kube/json-at.ts'
 import { nodePoolLabel } from '../api/kube/node-pool.ts'
 import { option, type ValuesOf } from '../config/option.ts'
-import { messageOf, strayWords } from '../config/settings.ts'
+import { messageOf } from '../config/settings.ts'
 import { boolean, text } from '../config/value.ts'
 import { whyLater } from '../hub/store/log/recovery.ts'
 import { Adoption, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
@@ -26,12 +27,13 @@ import { lockNodeOnceFree, NodeInChange } from '../node/join/node-lock.ts'
 import { JoinArchive, sha256 } from '../node/join/record.ts'
 import { podLogCommand, type HubPorts } from '../node/join/static-pod.ts'
 import { yurthubOf } from '../node/join/yurthub.ts'
-import { readFlags } from './command-flags.ts'
-import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { assertDone, pullMs } from './change-node.ts'
+import { flagCommand, readFlags } from './command-flags.ts'
+import type { ExitCode, Terminal } from './command.ts'
 import { adoptFlags, adoptOrThrow, passedFlags } from './adopt-command.ts'
 import { joinFlags, runJoin } from './join-command.ts'
-import { canRestart, nodeNameFlag, nodePathFlags } from './join-flags.ts'
-import { runLeave } from './leave-command.ts'
+import { canRestart, missingRoot, nodeNameFlag, nodePathFlags } from './join-flags.ts'
+import { leaveFlags, runLeave } from './leave-command.ts'
 import { Interrupted, stopSignals } from './stop-signals.ts'
 
 /** The flags of `nodehub install`. */
@@ -71,7 +73,7 @@ export const installFlags = {
 type Values = ValuesOf<typeof installFlags>
 
 /** Joins or leaves for the host of its container, and reports the outcome on the Node. */
-export const install: Command = {
+export const install = flagCommand({
   usage: 'install [--uninstall|--hold] [--adopt] [FLAG...]',
   description: `For the DaemonSets that nodehub manifests --part nodes and --part adoption print: joins the host of
 its container, as nodehub join does there, waits until the hub of this version is ready, and
@@ -82,16 +84,14 @@ where it was broken off. How it went is in the annotation nodehub.io/install of 
 Exit codes: 0, done; 1, it was refused or failed, and says why; 2, invalid arguments.
 `,
   flags: installFlags,
-  async run(argv, terminal) {
-    const { values, given, words, mistakes } = readFlags(installFlags, argv)
-    const forAdopt = values.adopt ? [] : Object.keys(passedFlags).filter((name) => given.has(name))
-    const wrong = [
-      ...mistakes,
-      ...strayWords(words, installFlags),
-      ...forAdopt.map((name) => `--${name} is for --adopt`),
-      ...(values.uninstall && values.hold ? ['--uninstall and --hold: give one of them'] : []),
-    ]
-    if (wrong.length > 0) return refuse(terminal, 'install', wrong)
+  wrong: ({ values, given }) => [
+    ...(values.adopt ? [] : Object.keys(passedFlags).filter((name) => given.has(name))).map(
+      (name) => `--${name} is for --adopt`,
+    ),
+    ...(values.uninstall && values.hold ? ['--uninstall and --hold: give one of them'] : []),
+    ...(values.hold ? [] : missingRoot(values)),
+  ],
+  async act({ values }, terminal) {
     if (values.hold) return held()
     using _waiting = keepProcessAlive()
     using stop = stopSignals()
@@ -100,7 +100,7 @@ Exit codes: 0, done; 1, it was refused or failed, and says why; 2, invalid argum
     const act = values.adopt ? adopted : values.uninstall ? removed : installed
     return await act({ values, terminal, files: new NodeFiles(values.root), signal: stop.signal })
   },
-}
+})
 
 async function held(): Promise<ExitCode> {
   using _waiting = keepProcessAlive()
@@ -138,24 +138,22 @@ async function installed(run: Run): Promise<ExitCode> {
     checkHost(values, files)
     const nodePool = poolOf(node.object, files, values)
     const awaitHub = await hubAfter(`${values['manifest-dir']}/nodehub.yaml`, portsOf(values), run)
-    const said = await quoted(runJoin, [
-      `--root=${values.root}`,
-      `--root-dir=${values['root-dir']}`,
-      '--systemd=false',
-      '--offline-ready-condition',
-      `--nodepool-name=${nodePool}`,
-      `--image=${values.image}`,
-      `--namespace=${values.namespace}`,
-      `--kubelet-kubeconfig=${values['kubelet-kubeconfig']}`,
-      `--kubelet-flags=${values['kubelet-flags']}`,
-      `--manifest-dir=${values['manifest-dir']}`,
-      `--proxy-port=${values['proxy-port']}`,
-      `--proxy-secure-port=${values['proxy-secure-port']}`,
-      `--serve-port=${values['serve-port']}`,
-      ...serversOf(values),
-      ...(values['dummy-if-ip'] === undefined ? [] : [`--dummy-if-ip=${values['dummy-if-ip']}`]),
-      ...knownKind(node.object, files, values),
-    ])
+    const said = await quoted((quiet) =>
+      runJoin(
+        {
+          ...readFlags(joinFlags, []).values,
+          ...values,
+          'nodepool-name': nodePool,
+          'host-network-node': knownKind(node.object, files, values),
+          'node-name': undefined,
+          'join-token': undefined,
+          systemd: false,
+          'offline-ready-condition': true,
+        },
+        { isForPod: true, lock: () => undefined },
+        quiet,
+      ),
+    )
     terminal.err(said)
     await awaitHub()
     const flags = sha256(files.read(values['kubelet-flags'])?.content ?? Buffer.alloc(0))
@@ -168,8 +166,7 @@ async function installed(run: Run): Promise<ExitCode> {
         message: 'the kubelet goes through the hub once it is restarted: no systemd was found',
       }
     }
-    const failed = await restartKubelet(values.root)
-    if (failed !== undefined) throw new Error(`the kubelet was not restarted: ${failed}`)
+    assertDone('the kubelet was not restarted', await restartKubelet(values.root))
     return { state: 'Installed', kubelet: flags }
   })
 }
@@ -239,7 +236,7 @@ async function kept(run: Run, record: AdoptionRecord): Promise<Outcome> {
     return { state: 'Installed' }
   }
   const ca = files.text(`${values['root-dir']}/pki/ca.crt`)
-  if (!(await hubIsReady({ ports, ca }, patienceMs)))
+  if (!(await hubIsReady({ ports, ca }, pullMs)))
     throw new Error('the node is adopted, and its hub is not ready: journalctl -u nodehub')
   const version = (await hubAt(ports.ops))?.version
   return {
@@ -263,11 +260,6 @@ function refuseOtherHub(
   throw new Refused(
     `the hub of this node was not put there by an adoption: ${hasJoined ? 'the label nodehub.io/hub=remove, or nodehub leave on the node, takes it away' : `see who wrote ${manifest}`}`,
   )
-}
-
-const serversOf = (values: Values): string[] => {
-  const servers = values['server-addr']?.map(({ origin }) => origin) ?? []
-  return servers.length === 0 ? [] : [`--server-addr=${servers.join(',')}`]
 }
 
 /** Throws `Refused` where a hub of this release is not to be put here. */
@@ -302,20 +294,18 @@ function poolOf(node: JsonObject | undefined, files: NodeFiles, values: Values):
 }
 
 /** A node that has joined stays of its kind: without an API server that is not looked up. */
-function knownKind(node: JsonObject | undefined, files: NodeFiles, values: Values): string[] {
-  if (node !== undefined) return []
-  const before = new JoinArchive(files, values['root-dir']).read()
-  return before === undefined ? [] : [`--host-network-node=${before.hostNetwork}`]
-}
+const knownKind = (
+  node: JsonObject | undefined,
+  files: NodeFiles,
+  values: Values,
+): boolean | undefined =>
+  node === undefined ? new JoinArchive(files, values['root-dir']).read()?.hostNetwork : undefined
 
 const portsOf = (values: Values): HubPorts => ({
   proxy: values['proxy-port'],
   secure: values['proxy-secure-port'],
   ops: values['serve-port'],
 })
-
-/** Long enough to pull an image over a slow link. */
-const patienceMs = 300_000
 
 /**
  * To be called before a static pod may be changed. Resolves to a function that rejects unless a hub
@@ -333,23 +323,22 @@ async function hubAfter(
   const former = await hubAt(ports.ops)
   return async () => {
     const isChanged = !isDeepStrictEqual(pod, podNow())
-    const begun = elapsed()
     const ca = files.text(`${values['root-dir']}/pki/ca.crt`)
-    for (;;) {
-      const hub = await hubAt(ports.ops)
+    let hub: RunningHub | undefined
+    let isMeant = false
+    const isReady = async (): Promise<true | undefined> => {
+      hub = await hubAt(ports.ops)
       const isFormer = isChanged && former !== undefined && hub?.started === former.started
-      const isMeant = hub?.version === ownVersion() && !isFormer
-      if (isMeant && (await hubIsReady({ ports, ca }, 0))) return
-      if (elapsed() - begun > patienceMs) {
-        throw new Error(
-          hub === undefined || isMeant
-            ? `the hub is not ready: ${podLogCommand}`
-            : `the hub is still ${hub.version}: the kubelet has not started ${values.image}`,
-        )
-      }
-      await pause(1_000, signal)
-      signal.throwIfAborted()
+      isMeant = hub?.version === ownVersion() && !isFormer
+      return (isMeant && (await hubIsReady({ ports, ca }, 0))) || undefined
     }
+    if (await soon(pullMs, isReady, signal)) return
+    signal.throwIfAborted()
+    throw new Error(
+      hub === undefined || isMeant
+        ? `the hub is not ready: ${podLogCommand}`
+        : `the hub is still ${hub.version}: the kubelet has not started ${values.image}`,
+    )
   }
 }
 
@@ -360,22 +349,12 @@ interface RunningHub {
 }
 
 /** The hub at this port; `undefined`: there is none. */
-function hubAt(port: number): Promise<RunningHub | undefined> {
-  const { promise, resolve } = Promise.withResolvers<RunningHub | undefined>()
-  const asking = get({ host: '127.0.0.1', port, path: '/metrics', agent: false }, (answer) => {
-    void answer.toArray().then(
-      (chunks: Buffer[]) => {
-        const body = Buffer.concat(chunks).toString()
-        const [, version] = /^nodehub_build_info\{[^}]*\bversion="([^"]+)"/m.exec(body) ?? []
-        const [, started = ''] = /^process_start_time_seconds (\S+)$/m.exec(body) ?? []
-        resolve(version === undefined ? undefined : { version, started })
-      },
-      () => resolve(undefined),
-    )
-  })
-  asking.on('error', () => resolve(undefined))
-  afterUnlessClosed(asking, 5_000, () => asking.destroy())
-  return promise
+async function hubAt(port: number): Promise<RunningHub | undefined> {
+  const asking = get({ host: '127.0.0.1', port, path: '/metrics', agent: false })
+  const { text } = await wholeAnswer(asking, 5_000).catch(() => ({ text: '' }))
+  const [, version] = /^nodehub_build_info\{[^}]*\bversion="([^"]+)"/m.exec(text) ?? []
+  const [, started = ''] = /^process_start_time_seconds (\S+)$/m.exec(text) ?? []
+  return version === undefined ? undefined : { version, started }
 }
 
 async function removed(run: Run): Promise<ExitCode> {
@@ -389,12 +368,11 @@ async function removed(run: Run): Promise<ExitCode> {
         'the kubelet goes through the hub and cannot be restarted here, as no systemd was found: nodehub leave on the node',
       )
     }
-    const said = await quoted(runLeave, [
-      `--root=${values.root}`,
-      `--root-dir=${values['root-dir']}`,
-      '--purge',
-      ...(before === undefined ? [] : ['--restart']),
-    ])
+    const { root, 'root-dir': rootDir } = values
+    const flags = { root, 'root-dir': rootDir, purge: true, restart: before !== undefined }
+    const said = await quoted((quiet) =>
+      runLeave({ ...readFlags(leaveFlags, []).values, ...flags }, () => undefined, quiet),
+    )
     terminal.err(said)
     return { state: 'Removed' }
   })
@@ -508,9 +486,9 @@ async function written(
   }
 }
 
-/** Runs a command that has to succeed under the lock of this one; resolves to its output. */
-async function quoted(run: typeof runLeave, argv: readonly string[]): Promise<string> {
-  const { code, out, err } = await outputOf((terminal) => run(argv, terminal, () => undefined))
+/** Runs a command that has to succeed; resolves to its output. */
+async function quoted(run: (terminal: Terminal) => Promise<ExitCode>): Promise<string> {
+  const { code, out, err } = await outputOf(run)
   if (code !== 0) throw new Error(err.trim())
   return `${err}${out}`
 }

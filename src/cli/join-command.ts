@@ -2,9 +2,7 @@ import { hostname } from 'node:os'
 import { bootstrapToken, parseBootstrapToken, publicKeyHash } from '../config/bootstrap.ts'
 import { tokenInTheClear } from '../config/checks.ts'
 import { kubeletCredentials } from '../config/credentials.ts'
-import { processSources } from '../config/process.ts'
 import { option, type ValuesOf } from '../config/option.ts'
-import { messageOf, strayWords } from '../config/settings.ts'
 import {
   atLeastOne,
   boolean,
@@ -39,8 +37,9 @@ import { startHub } from '../node/join/systemd-units.ts'
 import { isHubOfNode, yurthubOf, type Yurthub } from '../node/join/yurthub.ts'
 import { podLogCommand, type HubPorts } from '../node/join/static-pod.ts'
 import { portListeners } from '../node/join/port-listeners.ts'
-import { readFlags } from './command-flags.ts'
-import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { assertDone, changeNode, pullMs } from './change-node.ts'
+import { flagCommand } from './command-flags.ts'
+import type { ExitCode, Terminal } from './command.ts'
 import { tokenVariable } from './hidden-token.ts'
 import {
   absolutePath,
@@ -182,7 +181,7 @@ interface Progress {
 }
 
 /** Writes the files that connect a node's kubelet to the hub, and put the node into its pool. */
-export const join: Command = {
+export const join = flagCommand({
   usage: 'join --nodepool-name NAME [FLAG...]',
   description: `Puts the hub between this node's kubelet and its API servers, and the node into its pool. Writes a
 kubeconfig that points at the hub, the hub's units (or its static pod where /opt/nodehub or systemd
@@ -197,19 +196,7 @@ A node that is in no cluster yet joins one as well, with --join-token, --server-
 Exit codes: 0, the node has joined; 1, it could not, and says why; 2, invalid arguments.
 `,
   flags: joinFlags,
-  run: (argv, terminal) => runJoin(argv, terminal, lockNode),
-}
-
-/** `join`, with its way of taking the lock of the node. */
-export async function runJoin(
-  argv: readonly string[],
-  terminal: Terminal,
-  lock: NodeLocking,
-): Promise<ExitCode> {
-  const { values, given, words, mistakes } = readFlags(joinFlags, argv, processSources(argv).env)
-  const wrong = [
-    ...mistakes,
-    ...strayWords(words, joinFlags),
+  wrong: ({ values, given }) => [
     ...(values['nodepool-name'] === undefined
       ? ['--nodepool-name is required: the NodePool that the node is to be in']
       : []),
@@ -218,28 +205,40 @@ export async function runJoin(
     ...(values.systemd ? ofStaticPods.filter((name) => given.has(name)) : []).map(
       (name) => `--${name} is for a static pod, and --systemd writes none`,
     ),
-  ]
-  if (wrong.length > 0) return refuse(terminal, 'join', wrong)
+  ],
+  act: ({ values, given }, terminal) =>
+    runJoin(
+      values,
+      { isForPod: ofStaticPods.some((name) => given.has(name)), lock: lockNode },
+      terminal,
+    ),
+})
+
+interface JoinRun {
+  /** Whether flags of a static pod are given. */
+  readonly isForPod: boolean
+  readonly lock: NodeLocking
+}
+
+/** `join` with these flags, which are in order. */
+export function runJoin(
+  values: Given,
+  { isForPod, lock }: JoinRun,
+  terminal: Terminal,
+): Promise<ExitCode> {
   const progress: Progress = { begun: false, isInCluster: false }
-  try {
-    using _lock = values['dry-run']
-      ? undefined
-      : await lock(new NodeFiles(values.root), 'nodehub join')
-    const isForPod = ofStaticPods.some((name) => given.has(name))
-    return await joined(leftTo(values, isForPod), values['nodepool-name'] ?? '', terminal, progress)
-  } catch (cause) {
-    const where = cause instanceof UnreadableFlags ? `${values['kubelet-flags']}: ` : ''
-    const why = messageOf(cause)
-    terminal.err(`nodehub join: ${where}${why}\n`)
-    terminal.err(
-      progress.begun
-        ? 'Join again, or leave: either goes on from there.\n'
-        : progress.isInCluster
-          ? 'Nothing else was changed: join again, the token is not needed any more.\n'
-          : 'Nothing was changed.\n',
-    )
-    return 1
-  }
+  const ending = (): string =>
+    progress.begun
+      ? 'Join again, or leave: either goes on from there.'
+      : progress.isInCluster
+        ? 'Nothing else was changed: join again, the token is not needed any more.'
+        : 'Nothing was changed.'
+  return changeNode({ command: 'join', values, terminal, lock, ending }, () =>
+    joined(leftTo(values, isForPod), terminal, progress).catch((cause: unknown) => {
+      if (!(cause instanceof UnreadableFlags)) throw cause
+      throw new Error(`${values['kubelet-flags']}: ${cause.message}`, { cause })
+    }),
+  )
 }
 
 /** Derives the defaults that depend on the node. */
@@ -275,21 +274,19 @@ function hostCommandOf(
   return before ?? hostCommandPath(files, root)
 }
 
-async function joined(
-  values: Values,
-  nodePool: string,
-  terminal: Terminal,
-  progress: Progress,
-): Promise<ExitCode> {
+async function joined(values: Values, terminal: Terminal, progress: Progress): Promise<ExitCode> {
   const files = new NodeFiles(values.root)
+  const nodePool = values['nodepool-name'] ?? ''
   progress.isInCluster = await bootstrapped(values, files, terminal)
   const api = new ApiServer(files, values['kubelet-kubeconfig'])
   const yurthub = yurthubOf(files, values['manifest-dir'])
   const node = values['node-name'] ?? api.nodeName
   const names = node === undefined ? [hostname()] : [hostname(), node]
   refuseHubAsServer(values, { address: api.address, names }, yurthub)
-  const hostNetwork = await hostNetworkOf(values, api, nodePool)
   const membership = node === undefined ? undefined : await membershipOf(api, node)
+  // Where the API server was not reached, no further request is sent.
+  const isReached = membership !== undefined && 'registered' in membership
+  const hostNetwork = await hostNetworkOf(values, { api, nodePool, isReached }, terminal)
   if (membership && 'registered' in membership && membership.registered) {
     if (membership.hostNetwork && !hostNetwork) {
       throw new CannotJoin(
@@ -302,9 +299,6 @@ async function joined(
       )
     }
   }
-  // Where the API server was not reached, no further request is sent.
-  const isReached = membership !== undefined && 'registered' in membership
-  if (isReached) await checkKind(values, api, nodePool, terminal)
   const taken = values.root === '/' ? portListeners(portsOf(values)) : undefined
   if (taken && taken.byOthers.length > 0) {
     throw new CannotJoin(
@@ -460,35 +454,29 @@ function refuseHubAsServer(
 const ofServers = ({ servers }: Yurthub): string =>
   servers.length > 0 ? ` for ${servers.join(',')}` : ''
 
-async function hostNetworkOf(values: Values, api: ApiServer, nodePool: string): Promise<boolean> {
-  const said = values['host-network-node']
-  if (said !== undefined) return said
-  const kind = await kindOfPool(api, nodePool)
-  if ('hostNetwork' in kind) return kind.hostNetwork
-  throw new CannotJoin(
-    `${kind.failure}; say whether ${nodePool} is a host-network pool: --host-network-node=true or =false`,
-  )
-}
-
-/** Compares a kind that was given with that of the pool in the cluster. */
-async function checkKind(
+/** Whether the pool is a host-network pool: as given, which must not differ from the cluster's. */
+async function hostNetworkOf(
   { 'host-network-node': given }: Values,
-  api: ApiServer,
-  nodePool: string,
+  { api, nodePool, isReached }: Pick<Membership, 'api' | 'nodePool'> & { isReached: boolean },
   terminal: Terminal,
-): Promise<void> {
-  if (given === undefined) return
+): Promise<boolean> {
+  if (given !== undefined && !isReached) return given
   const kind = await kindOfPool(api, nodePool)
-  if ('hostNetwork' in kind && kind.hostNetwork !== given) {
+  if ('hostNetwork' in kind && (given ?? kind.hostNetwork) === kind.hostNetwork)
+    return kind.hostNetwork
+  if ('hostNetwork' in kind)
     throw new CannotJoin(
       `--host-network-node=${given}, but NodePool ${nodePool} at ${api.address} is ${kind.hostNetwork ? 'a' : 'no'} host-network pool: leave the flag out, or give another --nodepool-name`,
     )
-  }
-  if ('isMissing' in kind) {
+  if (given === undefined)
+    throw new CannotJoin(
+      `${kind.failure}; say whether ${nodePool} is a host-network pool: --host-network-node=true or =false`,
+    )
+  if ('isMissing' in kind)
     terminal.err(
       `note: ${kind.failure}: until it is created, the node is one without a pool; is --nodepool-name right?\n`,
     )
-  }
+  return given
 }
 
 interface NodeFacts {
@@ -590,9 +578,6 @@ async function labelled(
   else terminal.out(`labelled node ${node} with apps.openyurt.io/nodepool=${nodePool}\n`)
 }
 
-/** Long enough to pull an image over a slow link. */
-const patienceMs = 300_000
-
 async function restarted(values: Values, terminal: Terminal, files: NodeFiles): Promise<ExitCode> {
   if (!values.restart) {
     if (values['keep-ports'])
@@ -608,34 +593,24 @@ async function restarted(values: Values, terminal: Terminal, files: NodeFiles): 
     )
     return 0
   }
-  const notKept = values['keep-ports'] ? await runLine(keepPorts) : undefined
-  if (notKept !== undefined) {
-    terminal.err(
-      `nodehub join: the kernel does not keep the ports, and the kubelet was not restarted: ${notKept}\n`,
+  if (values['keep-ports'])
+    assertDone(
+      'the kernel does not keep the ports, and the kubelet was not restarted',
+      await runLine(keepPorts),
     )
-    return 1
-  }
   const notMade = values['enable-dummy-if'] ? await runLine(makeDummy) : undefined
   if (notMade !== undefined)
     terminal.err(
       `note: ${joinedDummy()?.name} is not made, and pods do not reach the hub: ${notMade}\n`,
     )
-  const notStarted = values.systemd ? await runLine(startHub) : undefined
-  if (notStarted !== undefined) {
-    terminal.err(
-      `nodehub join: the hub was not started, nor the kubelet restarted: ${notStarted}\n`,
-    )
-    return 1
-  }
+  if (values.systemd)
+    assertDone('the hub was not started, nor the kubelet restarted', await runLine(startHub))
   const ca = files.text(authorityOf(values))
-  if (!(await hubIsReady({ ports: portsOf(values), ca }, patienceMs))) {
-    terminal.err(
-      `nodehub join: the hub is not ready, and the kubelet was not restarted: ${values.systemd ? 'journalctl -u nodehub' : podLogCommand}\n`,
-    )
-    return 1
-  }
-  const failed = await restartKubelet()
-  if (failed === undefined) return 0
-  terminal.err(`nodehub join: the kubelet was not restarted: ${failed}\n`)
-  return 1
+  const isReady = await hubIsReady({ ports: portsOf(values), ca }, pullMs)
+  assertDone(
+    'the hub is not ready, and the kubelet was not restarted',
+    isReady ? undefined : values.systemd ? 'journalctl -u nodehub' : podLogCommand,
+  )
+  assertDone('the kubelet was not restarted', await restartKubelet())
+  return 0
 }

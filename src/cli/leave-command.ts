@@ -1,5 +1,5 @@
 import { option, type ValuesOf } from '../config/option.ts'
-import { messageOf, strayWords } from '../config/settings.ts'
+import { messageOf } from '../config/settings.ts'
 import { boolean } from '../config/value.ts'
 import { Adoption } from '../node/adopt/adoption-record.ts'
 import { ApiServer } from '../node/join/api-server.ts'
@@ -16,8 +16,9 @@ import { lockNode, type NodeLocking } from '../node/join/node-lock.ts'
 import { JoinArchive, type JoinRecord } from '../node/join/record.ts'
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
 import { reloadUnits, stopHub } from '../node/join/systemd-units.ts'
-import { readFlags } from './command-flags.ts'
-import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { assertDone, changeNode } from './change-node.ts'
+import { flagCommand } from './command-flags.ts'
+import type { ExitCode, Terminal } from './command.ts'
 import { joinFlags } from './join-command.ts'
 import { nodeNameFlag, nodePathFlags, conflictingFlags } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
@@ -39,7 +40,7 @@ export const leaveFlags = {
 type Values = ValuesOf<typeof leaveFlags>
 
 /** Reverts the files that join has written. */
-export const leave: Command = {
+export const leave = flagCommand({
   usage: 'leave [FLAG...]',
   description: `Rolls back what nodehub join has changed on this node, byte for byte, and removes the files that
 were not there. What others have changed since, they keep. The Node object stays in its pool.
@@ -47,35 +48,19 @@ were not there. What others have changed since, they keep. The Node object stays
 Exit codes: 0, the node has left; 1, it could not, and says why; 2, invalid arguments.
 `,
   flags: leaveFlags,
-  run: (argv, terminal) => runLeave(argv, terminal, lockNode),
-}
+  wrong: ({ values }) => [...conflictingFlags(values), ...purgeMistakes(values)],
+  act: ({ values }, terminal) => runLeave(values, lockNode, terminal),
+})
 
-/** `leave`, with its way of taking the lock of the node. */
-export async function runLeave(
-  argv: readonly string[],
-  terminal: Terminal,
-  lock: NodeLocking,
-): Promise<ExitCode> {
-  const { values, words, mistakes } = readFlags(leaveFlags, argv)
-  const wrong = [
-    ...mistakes,
-    ...strayWords(words, leaveFlags),
-    ...conflictingFlags(values),
-    ...purgeMistakes(values),
-  ]
-  if (wrong.length > 0) return refuse(terminal, 'leave', wrong)
+/** `leave` with these flags, which are in order. */
+export function runLeave(values: Values, lock: NodeLocking, terminal: Terminal): Promise<ExitCode> {
   const progress = { begun: false }
-  try {
-    using _lock = values['dry-run']
-      ? undefined
-      : await lock(new NodeFiles(values.root), 'nodehub leave')
-    const code = await left(values, terminal, progress)
-    if (code !== 0 || !values.purge || values['dry-run']) return code
-    return await purged(values, terminal)
-  } catch (cause) {
-    terminal.err(`nodehub leave: ${messageOf(cause)}\n${afterFailing(progress)}\n`)
-    return 1
-  }
+  const ending = (): string =>
+    progress.begun ? 'Leave again: it goes on from there.' : 'Nothing was changed.'
+  return changeNode({ command: 'leave', values, terminal, lock, ending }, async () => {
+    await left(values, terminal, progress)
+    return values.purge && !values['dry-run'] ? purged(values, terminal) : 0
+  })
 }
 
 /** A hub that goes on running keeps its state. */
@@ -106,14 +91,11 @@ async function purged(values: Values, terminal: Terminal): Promise<ExitCode> {
   }
 }
 
-const afterFailing = ({ begun }: { begun: boolean }): string =>
-  begun ? 'Leave again: it goes on from there.' : 'Nothing was changed.'
-
 async function left(
   values: Values,
   terminal: Terminal,
   progress: { begun: boolean },
-): Promise<ExitCode> {
+): Promise<void> {
   const rootDir = values['root-dir']
   const files = new NodeFiles(values.root)
   const record = new JoinArchive(files, rootDir).read()
@@ -125,7 +107,7 @@ async function left(
   for (const note of plan.notes) terminal.err(`note: ${note}\n`)
   if (values['dry-run']) {
     printChanges(terminal, [...plan.first, ...plan.last])
-    return 0
+    return
   }
   if (record && !values.force) {
     const found = await propagatedBy(record, files, values)
@@ -140,20 +122,8 @@ async function left(
   progress.begun = true
   applyChanges(files, plan.copies)
   applyChanges(files, plan.first)
-  if (values.restart) {
-    const failed = await restartKubelet(values.root)
-    if (failed !== undefined) {
-      terminal.err(`nodehub leave: the kubelet was not restarted: ${failed}; leave again\n`)
-      return 1
-    }
-  }
-  if (values.restart && bySystemd) {
-    const failed = await runLine(stopHub)
-    if (failed !== undefined) {
-      terminal.err(`nodehub leave: the hub was not stopped: ${failed}; leave again\n`)
-      return 1
-    }
-  }
+  if (values.restart) assertDone('the kubelet was not restarted', await restartKubelet(values.root))
+  if (values.restart && bySystemd) assertDone('the hub was not stopped', await runLine(stopHub))
   const hasDummy = record?.files.some(({ path }) => path === dummyUnitPaths.unit) ?? false
   const isHere = values.restart && values.root === '/'
   const kept = hasDummy && isHere ? await runLine(removeDummy) : undefined
@@ -165,7 +135,7 @@ async function left(
   for (const { path, after } of changes)
     terminal.out(`${after ? 'rolled back' : 'removed'} ${path}\n`)
   if (changes.length === 0) terminal.out('nothing to roll back\n')
-  if (record === undefined) return 0
+  if (record === undefined) return
   if (isHere && (bySystemd || hasDummy)) {
     const failed = await runLine(reloadUnits)
     if (failed !== undefined) terminal.err(`note: systemctl daemon-reload: ${failed}\n`)
@@ -181,7 +151,6 @@ async function left(
     terminal.out(`Restart the kubelet now: systemctl restart kubelet${hubToo}\n`)
   }
   terminal.out(`The Node object is still in ${record.nodePool}; ${howToChangeKind}.\n`)
-  return 0
 }
 
 /**

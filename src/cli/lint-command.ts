@@ -8,8 +8,7 @@ import { podsOf } from '../node/lint/pod.ts'
 import { findingsIn, rules } from '../node/lint/rules.ts'
 import type { Level } from '../node/lint/finding.ts'
 import { parseManifest, type ManifestObject, type Position } from '../node/lint/manifest.ts'
-import { readFlags } from './command-flags.ts'
-import { refuse, type Command } from './command.ts'
+import { flagCommand } from './command-flags.ts'
 
 const kindsOfPool = ['host-network', 'standard'] as const
 
@@ -49,7 +48,7 @@ export const lintFlags = {
 /**
  * Checks manifests and node files against the guidance for host-network pools, without a cluster.
  */
-export const lint: Command = {
+export const lint = flagCommand({
   usage: 'lint FILE... [FLAG...]',
   description: `Checks manifests against the rules for host-network pools: pods, templates of pods, NodePools,
 namespaces, the kubelet's environment file and CNI configurations, in YAML or JSON; - reads standard
@@ -61,13 +60,9 @@ arguments, or a file that cannot be read.
 `,
   flags: lintFlags,
   files: true,
-  async run(argv, terminal) {
-    const { values, words: files, mistakes } = readFlags(lintFlags, argv)
-    const all =
-      files.length === 0
-        ? [...mistakes, 'FILE is missing: the name of a manifest, or - for standard input']
-        : mistakes
-    if (all.length > 0) return refuse(terminal, 'lint', all)
+  wrongWords: (files) =>
+    files.length === 0 ? ['FILE is missing: the name of a manifest, or - for standard input'] : [],
+  async act({ values, words: files }, terminal) {
     const read = files.map((file) => ({ file, ...sourceOf(file) }))
     const wrong = read.flatMap(({ file, mistakes }) =>
       mistakes.map(({ line, column, message }) =>
@@ -81,7 +76,7 @@ arguments, or a file that cannot be read.
     const counted = (level: string): number => found.filter((each) => each.level === level).length
     return counted('error') > 0 || counted('warning') > (values['max-warnings'] ?? Infinity) ? 1 : 0
   },
-}
+})
 
 /** A larger file is a mistake. */
 const largest = 64 * 1024 * 1024

@@ -34,8 +34,7 @@ import { systemdUnits, unitNames } from '../node/join/systemd-units.ts'
 import type { GVR } from '../api/kube/gvk.ts'
 import { alwaysShared, nodeBuckets, nodePools } from '../api/kube/node-pool.ts'
 import { adoptFlags, passedFlags } from './adopt-command.ts'
-import { readFlags } from './command-flags.ts'
-import { refuse, type Command } from './command.ts'
+import { flagCommand, readFlags } from './command-flags.ts'
 import {
   absolutePath,
   hubImageFlag,
@@ -171,7 +170,7 @@ const flags = {
 type FlagValues = ValuesOf<typeof flags>
 
 /** Prints YAML for `kubectl apply`, or for a kubelet's manifest folder. */
-export const manifests: Command = {
+export const manifests = flagCommand({
   usage: 'manifests --part PART [FLAG...]',
   description: `Prints YAML for kubectl apply, or for a folder of the node. The parts:
 
@@ -196,26 +195,25 @@ export const manifests: Command = {
                nodehub.io/hub=roll-back
 `,
   flags,
-  async run(argv, terminal) {
-    const { values, given, words, mistakes, notes } = readFlags(flags, argv)
-    const { part } = values
-    const wrong = [...mistakes, ...strayParts(words), ...conflicts(values, given)]
-    if (wrong.length > 0 || part === undefined) return refuse(terminal, 'manifests', wrong)
-    const printed = manifest(part, values)
+  wrongWords: strayParts,
+  wrong: ({ values, given }) => conflicts(values, given),
+  async act({ values, notes }, terminal) {
+    const printed = manifest(values.part, values)
     terminal.out(typeof printed === 'string' ? printed : printed.map(yaml).join('---\n'))
     // On standard error: it is visible if standard output is piped into kubectl.
     for (const note of notes) terminal.err(`nodehub manifests: ${note}\n`)
     return 0
   },
-}
+})
 
 /** A part that is named without its flag is usual. */
-const strayParts = (words: readonly string[]): readonly string[] =>
-  words.flatMap((word) =>
+function strayParts(words: readonly string[]): readonly string[] {
+  return words.flatMap((word) =>
     parts.some((part) => part === word)
       ? [`${JSON.stringify(word)} is not a flag, did you mean --part=${word}?`]
       : strayWords([word], flags),
   )
+}
 
 /** Mistakes in the combination of flags. */
 function conflicts(
@@ -246,7 +244,7 @@ function wrongAdoptFlags(given: readonly string[], part: Part | undefined): read
 }
 
 /** A text, or the documents of one. */
-function manifest(part: Part, values: FlagValues): string | readonly object[] {
+function manifest(part: Part | undefined, values: FlagValues): string | readonly object[] {
   const namespace = values.namespace ?? 'kube-system'
   const { image, 'root-dir': rootDir } = values
   const installation = { namespace, image, ...(rootDir !== defaultRootDir && { rootDir }) }
@@ -283,6 +281,7 @@ function manifest(part: Part, values: FlagValues): string | readonly object[] {
     case 'adoption':
       return nodeAdopters({ ...installation, adoptFlags: values['adopt-flag'] })
     case 'configmap':
+    case undefined:
       return `${configMapComment}${yaml(configMap(namespace))}`
   }
 }
