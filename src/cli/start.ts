@@ -9,7 +9,7 @@ import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
 import { endProcess, killLater } from './end-process.ts'
 import { otherSources } from './flag-help.ts'
-import { ensureMallocSettings } from './malloc.ts'
+import { ensureMallocSettings, limitHeapGrowth } from './malloc.ts'
 import { alsoTo, createLog, recentLogBounds, standardError } from './log.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { superviseHub } from './supervise.ts'
@@ -48,6 +48,7 @@ SIGQUIT writes what the process is doing to a file in --root-dir.
       void exit(1)
     })
     hardenProcess(log)
+    limitHeapGrowth()
     dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
     keepCompiledCode(compiledIn(result.config.rootDir))
