@@ -1,10 +1,4 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  X509Certificate,
-  type KeyObject,
-} from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import type { Extension, JsonName, Name } from '@peculiar/x509'
 import { now } from '../base/clock.ts'
 import {
@@ -22,7 +16,7 @@ import { loadX509 } from './x509.ts'
 export interface CertificateRequest {
   readonly commonName: string
   readonly organizations?: readonly string[]
-  readonly usage: 'client' | 'server' | 'both'
+  readonly usage: 'client' | 'server'
   readonly dnsNames?: readonly string[]
   readonly ipAddresses?: readonly string[]
   /** From now; `always`: at any time, whatever the clock says. Default: a year. */
@@ -40,20 +34,14 @@ const year = 365 * 24 * 3600 * 1000
 /** Clocks differ: a certificate is valid from a little before its creation. */
 const backdatedMs = 5 * 60 * 1000
 
-/** In milliseconds since the epoch. */
-interface Validity {
-  readonly from: number
-  readonly to: number
-}
-
 /** RFC 5280 section 4.1.2.5: it means no expiry. */
 export const noEnd = Date.UTC(9999, 11, 31, 23, 59, 59)
 
-const validFor = (lifetimeMs: number | 'always'): Validity =>
+/** Without an end from the time of a clock without a battery on. */
+const validFor = (lifetimeMs: number | 'always') =>
   lifetimeMs === 'always'
-    ? // From the time of a clock without a battery on.
-      { from: 0, to: noEnd }
-    : { from: now() - backdatedMs, to: now() + lifetimeMs }
+    ? { notBefore: new Date(0), notAfter: new Date(noEnd) }
+    : { notBefore: new Date(now() - backdatedMs), notAfter: new Date(now() + lifetimeMs) }
 
 /** Issues X.509 certificates (RFC 5280) with ECDSA keys on P-256. */
 export class CertificateAuthority {
@@ -62,7 +50,7 @@ export class CertificateAuthority {
   /** Its private key, PEM. */
   readonly key: string
 
-  private constructor({ certificate, key }: IssuedCertificate) {
+  constructor({ certificate, key }: IssuedCertificate) {
     this.certificate = certificate
     this.key = key
   }
@@ -90,17 +78,6 @@ export class CertificateAuthority {
     return new CertificateAuthority({ certificate, key: pemOfKey(privateKey) })
   }
 
-  /** An existing one. Throws if its certificate has another name. */
-  static from(commonName: string, pair: IssuedCertificate): CertificateAuthority {
-    if (new X509Certificate(pair.certificate).subject !== `CN=${commonName}`) {
-      throw new Error('the certificate of the authority has another name')
-    }
-    return new CertificateAuthority({
-      certificate: pair.certificate,
-      key: pemOfKey(createPrivateKey(pair.key)),
-    })
-  }
-
   /** A new key and a certificate for it. */
   async issue(request: CertificateRequest): Promise<IssuedCertificate> {
     const { publicKey, privateKey } = generateKeyPairSync('ec', curve)
@@ -112,10 +89,7 @@ export class CertificateAuthority {
     const validity = validFor(request.lifetimeMs ?? year)
     const x509 = await loadX509()
     const { organizations, usage } = request
-    const purposes = [
-      ...(usage === 'client' ? [] : [x509.ExtendedKeyUsage.serverAuth]),
-      ...(usage === 'server' ? [] : [x509.ExtendedKeyUsage.clientAuth]),
-    ]
+    const { serverAuth, clientAuth } = x509.ExtendedKeyUsage
     const names = generalNames(request)
     return signed({
       subject: nameOf(request.commonName, organizations),
@@ -126,7 +100,7 @@ export class CertificateAuthority {
       validity,
       extensions: [
         new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-        new x509.ExtendedKeyUsageExtension(purposes),
+        new x509.ExtendedKeyUsageExtension([usage === 'server' ? serverAuth : clientAuth]),
         new x509.BasicConstraintsExtension(false, undefined, true),
         ...(names.length > 0 ? [new x509.SubjectAlternativeNameExtension(names)] : []),
       ],
@@ -139,7 +113,7 @@ interface Unsigned {
   readonly issuer: JsonName | Name
   readonly publicKey: KeyObject
   readonly signedBy: KeyObject
-  readonly validity: Validity
+  readonly validity: ReturnType<typeof validFor>
   readonly extensions: readonly Extension[]
 }
 
@@ -158,8 +132,7 @@ async function signed(unsigned: Unsigned): Promise<string> {
     publicKey,
     signingKey: privateCryptoKey(signedBy),
     signingAlgorithm: signature,
-    notBefore: new Date(validity.from),
-    notAfter: new Date(validity.to),
+    ...validity,
     extensions: [
       ...extensions,
       await SubjectKeyIdentifierExtension.create(publicKey),

@@ -23,7 +23,7 @@ export async function storedAuthority(
   onMade: () => void,
 ): Promise<CertificateAuthority> {
   const stored = usableAuthority(folder)
-  if (stored) return CertificateAuthority.from(commonName, stored)
+  if (stored) return new CertificateAuthority(stored)
   const made = await newAuthority()
   write(folder, made)
   onMade()

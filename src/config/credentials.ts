@@ -56,48 +56,58 @@ export type ReadFile = (path: string) => string
  * and retry.
  */
 export function readCredentials(where: CredentialFiles, readFile: ReadFile): Credentials {
+  if (where.kind === 'none') return { files: [] }
+  if (where.kind === 'bootstrap') return obtained(where, readFile)
   const files: string[] = []
   const read = (file: string): string => {
     files.push(file)
     return contentOf(file, readFile)
   }
-  const partText = (part: Part<string> | undefined): string | undefined =>
-    part && ('data' in part ? part.data : read(part.file))
-  const partSecret = (part: Part<Secret<string>> | undefined): Secret<string> | undefined =>
-    part && ('data' in part ? part.data : new Secret(read(part.file).trim()))
-  if (where.kind === 'none') return { files }
-  if (where.kind === 'bootstrap') return obtained(where, readFile)
-  if (where.kind === 'files') {
-    const ca = where.ca === undefined ? undefined : read(where.ca)
-    const certificate = where.certificate === undefined ? undefined : read(where.certificate)
-    const key = where.key === undefined ? undefined : new Secret(read(where.key))
-    return checked({ ca, certificate, key, files }, where)
+  const found = (part: Part<string | Secret<string>> | undefined): FoundPart | undefined => {
+    if (part === undefined) return undefined
+    if ('file' in part) return { text: read(part.file), file: part.file }
+    const text = typeof part.data === 'string' ? part.data : part.data.reveal()
+    return { text, file: where.kind === 'kubeconfig' ? where.file : '' }
   }
-  const config = parseKubeconfig(read(where.file), where.file)
-  const token = partSecret(config.token)
-  const certified = checked(
-    {
-      ca: partText(config.ca),
-      certificate: partText(config.clientCertificate),
-      key: partSecret(config.clientKey),
-      files,
-    },
-    {
-      ca: fileOfPart(config.ca, where.file),
-      certificate: fileOfPart(config.clientCertificate, where.file),
-      key: fileOfPart(config.clientKey, where.file),
-    },
-  )
+  const given =
+    where.kind === 'files' ? partsOf(where) : parseKubeconfig(read(where.file), where.file)
+  const { serverName } = given
+  const ca = found(given.ca)
+  const certificate = found(given.clientCertificate)
+  const key = found(given.clientKey)
+  const token = found(given.token)
+  check(ca, certificate, key)
   return {
-    ...certified,
+    files,
     from: {
-      ...certified.from,
-      ...(token && { token: fileOfPart(config.token, where.file) }),
+      ...(ca && { ca: ca.file }),
+      ...(certificate && { certificate: certificate.file }),
+      ...(token && { token: token.file }),
     },
-    ...(config.serverName !== undefined && { serverName: config.serverName }),
-    ...(token && { token }),
+    ...(ca && { ca: ca.text }),
+    ...(serverName !== undefined && { serverName }),
+    ...(certificate &&
+      key && { certificate: { chain: certificate.text, key: new Secret(key.text) } }),
+    ...(token && { token: new Secret(token.text.trim()) }),
   }
 }
+
+/** The content of a part, and the file that has it. */
+interface FoundPart {
+  readonly text: string
+  readonly file: string
+}
+
+const partsOf = ({ ca, certificate, key }: CredentialFiles & { readonly kind: 'files' }) => ({
+  ca: fileAt(ca),
+  clientCertificate: fileAt(certificate),
+  clientKey: fileAt(key),
+  token: undefined,
+  serverName: undefined,
+})
+
+const fileAt = (file: string | undefined): { readonly file: string } | undefined =>
+  file === undefined ? undefined : { file }
 
 /**
  * What the hub has obtained so far. A file that is missing or damaged is as good as none: the hub
@@ -119,10 +129,6 @@ function obtained(
   return all ? { ...all, files } : { ...read({ kind: 'files', ca }), awaited: true, files }
 }
 
-/** The file that holds a part of a kubeconfig. */
-const fileOfPart = (part: Part<unknown> | undefined, kubeconfig: string): string =>
-  part && 'file' in part ? part.file : kubeconfig
-
 export function contentOf(file: string, readFile: ReadFile): string {
   try {
     return readFile(file)
@@ -142,41 +148,28 @@ function reasonOf(cause: unknown): string {
   return words[String(code)] ?? (cause instanceof Error ? cause.message : String(cause))
 }
 
-interface Unchecked {
-  readonly ca: string | undefined
-  readonly certificate: string | undefined
-  readonly key: Secret<string> | undefined
-  readonly files: readonly string[]
-}
-
-/** The file of each part, if any. */
-type PartFiles = Omit<CredentialFiles & { readonly kind: 'files' }, 'kind'>
-
-function checked({ ca, certificate, key, files }: Unchecked, places: PartFiles): Credentials {
-  const { ca: caFile = '', certificate: certificateFile = '', key: keyFile = '' } = places
-  if (ca !== undefined) certificateIn(ca, `the CA of ${caFile}`)
-  const authorities = ca === undefined ? {} : { ca, from: { ca: caFile } }
-  if (certificate === undefined && key === undefined) return { ...authorities, files }
-  if (certificate === undefined || key === undefined) {
-    const file = certificateFile || keyFile
+/** Throws where the parts are not what they should be, or do not belong together. */
+function check(
+  ca: FoundPart | undefined,
+  certificate: FoundPart | undefined,
+  key: FoundPart | undefined,
+): void {
+  if (ca) certificateIn(ca.text, `the CA of ${ca.file}`)
+  if (!certificate && !key) return
+  if (!certificate || !key) {
+    const { file } = certificate ?? key ?? {}
     throw new UnusableCredentials(`the certificate and the key of ${file} come together`)
   }
-  const leaf = certificateIn(certificate, `the certificate of ${certificateFile}`)
-  if (!leaf.checkPrivateKey(keyIn(key, keyFile))) {
+  const leaf = certificateIn(certificate.text, `the certificate of ${certificate.file}`)
+  if (!leaf.checkPrivateKey(keyIn(key))) {
     const one =
-      certificateFile === keyFile
-        ? `the certificate and the key in ${keyFile}`
-        : `the certificate in ${certificateFile} and the key in ${keyFile}`
+      certificate.file === key.file
+        ? `the certificate and the key in ${key.file}`
+        : `the certificate in ${certificate.file} and the key in ${key.file}`
     throw new UnusableCredentials(`${one} do not belong together`)
   }
-  if (!isUsablePair(certificate, key.reveal()))
-    throw new UnusableCredentials(`the chain in ${certificateFile} cannot be used for TLS`)
-  return {
-    ...authorities,
-    certificate: { chain: certificate, key },
-    from: { ...authorities.from, certificate: certificateFile },
-    files,
-  }
+  if (!isUsablePair(certificate.text, key.text))
+    throw new UnusableCredentials(`the chain in ${certificate.file} cannot be used for TLS`)
 }
 
 function certificateIn(pem: string, what: string): X509Certificate {
@@ -187,12 +180,12 @@ function certificateIn(pem: string, what: string): X509Certificate {
   }
 }
 
-function keyIn(pem: Secret<string>, name: string): ReturnType<typeof createPrivateKey> {
+function keyIn({ text, file }: FoundPart): ReturnType<typeof createPrivateKey> {
   try {
-    return createPrivateKey(pem.reveal())
+    return createPrivateKey(text)
   } catch {
     // Without the cause: a parser's message may quote the key.
-    throw new UnusableCredentials(`the key of ${name} is not a private key in PEM`)
+    throw new UnusableCredentials(`the key of ${file} is not a private key in PEM`)
   }
 }
 

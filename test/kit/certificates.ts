@@ -80,7 +80,7 @@ export async function intermediateAuthority(): Promise<CertificateAuthority> {
   const signedBy = await describedCertificate({ commonName: 'root', isAuthority: true })
   const commonName = 'intermediate'
   const own = await describedCertificate({ commonName, isAuthority: true, signedBy })
-  const authority = CertificateAuthority.from(commonName, own)
+  const authority = new CertificateAuthority(own)
   const issue = async (request: CertificateRequest): Promise<IssuedCertificate> => {
     const { certificate, key } = await CertificateAuthority.prototype.issue.call(authority, request)
     return { certificate: certificate + own.certificate, key }
