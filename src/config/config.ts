@@ -93,7 +93,7 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   const start =
     running?.config ?? startConfigOf(values, { nodeName, sockets, storeKey, isNode, isSignerGiven })
   const live = liveConfigOf(values, credentialFiles(values, start.rootDir, readFile), start)
-  return { config: Object.freeze({ ...start, ...live }), notes, settings }
+  return { config: { ...start, ...live }, notes, settings }
 }
 
 const valuesOf = (settings: readonly Setting[]): Values =>

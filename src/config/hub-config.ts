@@ -8,7 +8,7 @@ import type { LiveValues, StartValues, Values } from './options.ts'
 import type { SocketsByListener } from './passed-sockets.ts'
 import type { StoreKeySource } from './store-key.ts'
 
-/** The whole configuration, parsed once. Frozen; times are in milliseconds. */
+/** The whole configuration, parsed once; times are in milliseconds. */
 export type HubConfig = StartConfig & LiveConfig
 
 /** Settings that are fixed at the start of a hub. */
@@ -51,7 +51,7 @@ export function startConfigOf(
   const dummy = dummyInterfaceOf(values)
   const isSignedByDefault =
     !isSignerGiven && isNode && dummy !== undefined && mayBeSignedByDefault(values)
-  return frozen({
+  return {
     nodeName,
     nodepoolName: values['nodepool-name'],
     /** The hubs' ConfigMap; `undefined`: none is read. */
@@ -113,7 +113,7 @@ export function startConfigOf(
       /** Of requests that continue no trace. */
       samplingRatePerMillion: values['tracing-sampling-rate-per-million'],
     },
-  })
+  } as const
 }
 
 /** The signer that yurthub uses, too; it signs for nodes, with no other organization. */
@@ -139,7 +139,7 @@ export function liveConfigOf(
     ...(workingMode === 'cloud' ? edgeOnlyFilters : []),
   ])
   if (!values['access-server-through-hub']) disabled.add('masterservice')
-  return frozen({
+  return {
     serverAddresses: values['server-addr'],
     lbMode: values['lb-mode'],
     upstreamCompression: values['upstream-compression'],
@@ -191,7 +191,7 @@ export function liveConfigOf(
     },
     shutdownGracePeriodMs: values['shutdown-grace-period'],
     logLevel: values['log-level'] ?? levelOfVerbosity(values.v),
-  })
+  } as const
 }
 
 /** How the hub obtains its own credentials, if it does. */
@@ -217,15 +217,6 @@ const bytesOf = (megabytes: number | undefined): number | undefined =>
 function levelOfVerbosity(v: number | undefined): LogLevel {
   if (v === undefined || v < 4) return 'info'
   return v < 6 ? 'debug' : 'trace'
-}
-
-/** Freezes plain data deeply; sets and URLs are read-only by type. */
-function frozen<const T extends object>(value: T): T {
-  for (const inner of Object.values(value)) {
-    const plain = Object.getPrototypeOf(inner ?? 0) === Object.prototype || Array.isArray(inner)
-    if (plain) frozen(inner as object)
-  }
-  return Object.freeze(value)
 }
 
 /**

@@ -85,12 +85,15 @@ export function createMetrics(components: () => ReadonlySet<string> = none): Hub
   const registry = newRegistry()
   const bounds = labelBounds(components)
   const named = metricsIn(metricTable, registry, bounds)
-  const traffic = new TrafficTable(named)
+  // Equal labels are the same object.
+  const traffic = new Map<Labels, KnownTraffic>()
   const trafficSeries = seriesWith(metricTable.yurthubTraffic.labels, bounds)
+  const newTraffic = (labels: Labels): KnownTraffic =>
+    new KnownTraffic(labels as Labels & TrafficLabels, named)
   registry.updates.push(trafficReport(traffic, named))
   return {
     ...named,
-    traffic: (labels) => traffic.of(trafficSeries(labels)),
+    traffic: (labels) => traffic.getOrInsertComputed(trafficSeries(labels), newTraffic),
     ...readingOf(registry, named),
   }
 }
@@ -151,11 +154,11 @@ const metricsIn = <Table extends Readonly<Record<string, MetricRow>>>(
   ) as unknown as MetricsOf<Table>
 
 /** Updates the metrics from the traffic. */
-function trafficReport(traffic: TrafficTable, metrics: Metrics): () => void {
+function trafficReport(traffic: ReadonlyMap<Labels, Traffic>, metrics: Metrics): () => void {
   const reported = new Map<Labels, number>()
   return () => {
     let total = 0
-    for (const [series, { inFlight, receivedBytes }] of traffic.all()) {
+    for (const [series, { inFlight, receivedBytes }] of traffic) {
       const labels = series as Labels & TrafficLabels
       total += inFlight
       metrics.yurthubInFlight.set(labels, inFlight)
@@ -384,28 +387,5 @@ class KnownTraffic implements Traffic {
       this.#bySource.set(source, known)
     }
     return known
-  }
-}
-
-/** The traffic of one hub between two readings. */
-class TrafficTable {
-  readonly #metrics: Metrics
-  readonly #series = new Map<Labels, Traffic>()
-
-  constructor(metrics: Metrics) {
-    this.#metrics = metrics
-  }
-
-  /** `series` is the same object for each kind of request. */
-  of(series: Labels): Traffic {
-    const known = this.#series.get(series)
-    if (known) return known
-    const traffic = new KnownTraffic(series as Labels & TrafficLabels, this.#metrics)
-    this.#series.set(series, traffic)
-    return traffic
-  }
-
-  all(): Iterable<[Labels, Traffic]> {
-    return this.#series
   }
 }

@@ -7,7 +7,7 @@ import { paragraphs } from './printed.ts'
 /** Exit code 1: the node or a pod would not come back. */
 export const boot = inspection<BootVerdict>({
   ofStopped: true,
-  read: async (from) => (await from.report('boot')) as BootVerdict,
+  read: (from) => from.report('boot'),
   table: bootTable,
   code: ({ ready }) => (ready ? 0 : 1),
 })

@@ -84,7 +84,7 @@ type Content = readonly [name: string, text: () => string | Promise<string>]
 
 /** Each file of a bundle, in the order of their use to a reader. */
 async function contents(from: Inspected, inspections: Inspections): Promise<readonly Content[]> {
-  const status = once(async () => (await from.report('status')) as Partial<HubStatus>)
+  const status = once(() => from.report<Partial<HubStatus>>('status'))
   const reports: Content[] = []
   const ofRunning: string[] = []
   for (const [name, { load }] of Object.entries(inspections)) {
@@ -138,7 +138,7 @@ async function answer(from: Inspected, path: string): Promise<string> {
 /** The flags with which the running hub would start now, but for secrets. */
 async function flagsInForce(from: Inspected): Promise<readonly string[]> {
   if (from.isStopped) throw new Error('give the flags of nodehub start after --')
-  const { settings } = (await from.report('config')) as HubConfigReport
+  const { settings } = await from.report<HubConfigReport>('config')
   return settings.flatMap(({ name, value, origin, redacted }) =>
     origin === undefined || redacted || name === 'config' ? [] : [`--${name}=${value}`],
   )
@@ -186,8 +186,8 @@ async function stateFolders(from: Inspected): Promise<readonly string[]> {
   const root = flag('root-dir')
   if (root !== undefined || flag('disk-cache-path') !== undefined)
     return [root ?? defaultRootDir, flag('disk-cache-path') ?? []].flat()
-  const report = await from.report('config').catch(() => undefined)
-  const { settings = [] } = (report ?? {}) as Partial<HubConfigReport>
+  const nothing: Partial<HubConfigReport> = {}
+  const { settings = [] } = await from.report<typeof nothing>('config').catch(() => nothing)
   const named = settings.flatMap(({ name, value }) =>
     name === 'root-dir' || name === 'disk-cache-path' ? [value] : [],
   )

@@ -13,10 +13,7 @@ it is what they, the environment and the file of --config would give, as check-c
 nodehub inspect config -- --config=/etc/nodehub/config.yaml
 `,
   takesRest: '[-- FLAG...]',
-  read: async (from) =>
-    from.rest === undefined
-      ? ((await from.report('config')) as HubConfigReport)
-      : await wouldBeInForce(from.rest),
+  read: (from) => (from.rest === undefined ? from.report('config') : wouldBeInForce(from.rest)),
   table: ({ settings, mistakes, configMap }) =>
     paragraphs(
       aligned(['SETTING', 'VALUE', 'FROM', 'CHANGES'], settings.map(row)),

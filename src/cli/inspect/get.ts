@@ -38,7 +38,7 @@ Of a stopped hub it shows what is stored, and not what filters make of it.
     const [kind = '', name = ''] = (from.words[0] ?? '').split('/')
     if (kind === '' || name === '') throw new Error('an object is named as KIND/NAME, as pod/web-0')
     const query = new URLSearchParams({ kind, name, namespace: String(from.flag('namespace')) })
-    const report = (await from.report(`get?${query}`)) as ObjectReport
+    const report = await from.report<ObjectReport>(`get?${query}`)
     return { ...report, shown: diffsOf(report) }
   },
   table: (report) => paragraphs(recordsTable(report), objectText(report), shownText(report)),

@@ -7,7 +7,7 @@ import { paragraphs } from './printed.ts'
 /** Exit code 1: ports clash. */
 export const hostNetwork = inspection<HostNetworkReport | StoppedNetworks>({
   ofStopped: true,
-  read: async (from) => (await from.report('host-network')) as HostNetworkReport | StoppedNetworks,
+  read: (from) => from.report('host-network'),
   table: hostNetworkTable,
   code: ({ pods }) => (pods?.some(({ clashes }) => clashes.length > 0) ? 1 : 0),
 })

@@ -178,10 +178,10 @@ function inspected(
     rest,
     isStopped: isOfStopped(values),
     flag,
-    report: async (path) => {
-      if (isOfStopped(values)) return await stopped(values, path)
+    report: async <Report>(path: string) => {
+      if (isOfStopped(values)) return (await stopped(values, path)) as Report
       try {
-        return await hubReport({ host, port: at, tokenFile }, path)
+        return (await hubReport({ host, port: at, tokenFile }, path)) as Report
       } catch (cause) {
         throw notInspected(cause)
       }

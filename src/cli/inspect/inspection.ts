@@ -8,7 +8,7 @@ export interface Inspected {
    * The report at `/inspect/<path>` of the running hub, as JSON; with --root-dir that of a stopped
    * one, which may have parts of it only. Rejects with a message for people.
    */
-  report(path: string): Promise<unknown>
+  report<Report>(path: string): Promise<Report>
   /** The items of such a report, the last ones first and then each batch that is added. */
   follow(path: string): AsyncIterable<readonly object[]>
   /** A request to the operations port of the running hub, which the caller ends. */

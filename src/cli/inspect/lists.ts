@@ -2,13 +2,16 @@ import { namespacedName } from '../../api/kube/object.ts'
 import type { HubStatus } from '../../hub/wiring/status/document.ts'
 import type { StoppedStatus } from '../../hub/wiring/stopped.ts'
 import { aligned } from '../aligned.ts'
-import { anyStatus, hubStatus, omittedLine } from './hub-status.ts'
 import { inspection } from './inspection.ts'
 import { paragraphs } from './printed.ts'
 
+/** A line for the items that a bounded list leaves out. */
+const omittedLine = ({ omitted }: { readonly omitted: number }): string =>
+  omitted === 0 ? '' : `${omitted} more are not shown.\n`
+
 /** Exit code 1: no API server is healthy. */
 export const upstreams = inspection<HubStatus['upstreams']>({
-  read: async (from) => (await hubStatus(from)).upstreams,
+  read: async (from) => (await from.report<HubStatus>('status')).upstreams,
   table: (all) =>
     paragraphs(
       aligned(
@@ -36,7 +39,7 @@ export const upstreams = inspection<HubStatus['upstreams']>({
 export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'collections'>>({
   ofStopped: true,
   read: async (from) => {
-    const { cache: size, collections } = await anyStatus(from)
+    const { cache: size, collections } = await from.report<HubStatus | StoppedStatus>('status')
     return { cache: size, collections }
   },
   table: ({ cache, collections }) =>
@@ -62,7 +65,7 @@ export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'colle
 })
 
 export const watches = inspection<HubStatus['watches']>({
-  read: async (from) => (await hubStatus(from)).watches,
+  read: async (from) => (await from.report<HubStatus>('status')).watches,
   table: (all) =>
     all.items.length === 0
       ? 'No component has a watch open.\n'
@@ -84,7 +87,7 @@ export const watches = inspection<HubStatus['watches']>({
 
 /** Exit code 1: a filter waits for an input, or has failed. */
 export const filters = inspection<HubStatus['filters']>({
-  read: async (from) => (await hubStatus(from)).filters,
+  read: async (from) => (await from.report<HubStatus>('status')).filters,
   table: (all) =>
     aligned(
       ['FILTER', 'STATE', 'WAITS FOR', 'EDITED', 'WITHHELD', 'FAILED'],
@@ -103,7 +106,7 @@ export const filters = inspection<HubStatus['filters']>({
 /** Exit code 1: one is not valid now. */
 export const certificates = inspection<HubStatus['certificates']>({
   ofStopped: true,
-  read: async (from) => (await anyStatus(from)).certificates,
+  read: async (from) => (await from.report<HubStatus | StoppedStatus>('status')).certificates,
   table: (all) =>
     aligned(
       ['USE', 'VALID UNTIL', 'FILE', 'NAMES', 'FAULT'],

@@ -21,7 +21,7 @@ kept, and not what filters make of it.
     if (namespace === '' || name === '')
       throw new Error('a pod is named as NAMESPACE/NAME, as default/web-0')
     const query = new URLSearchParams({ namespace, name })
-    const report = (await from.report(`pod?${query}`)) as PodReport
+    const report = await from.report<PodReport>(`pod?${query}`)
     return { ...report, shown: diffsOf(report) }
   },
   table: (report) =>

@@ -59,8 +59,7 @@ With --watch each request is printed when it has ended, in json as a line. Of a 
 values, NAME,NAME, one has to fit; of several flags, all have to.
 `,
   flags: filters,
-  read: async (from) =>
-    (await from.report(selected(from))) as { readonly items: readonly RequestEntry[] },
+  read: (from) => from.report(selected(from)),
   table: ({ items }) =>
     items.length === 0 ? 'No such request has ended yet.\n' : `${line(head)}${rows(items)}`,
   tail: { path: selected, table: (items) => rows(items as readonly RequestEntry[]) },

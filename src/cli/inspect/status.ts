@@ -1,14 +1,13 @@
 import type { HubStatus } from '../../hub/wiring/status/document.ts'
 import type { StoppedStatus } from '../../hub/wiring/stopped.ts'
 import { aligned } from '../aligned.ts'
-import { anyStatus } from './hub-status.ts'
 import { inspection } from './inspection.ts'
 import { paragraphs } from './printed.ts'
 
 /** The whole status document. Exit code 1: the hub is stopped, or not ready. */
 export const status = inspection<HubStatus | StoppedStatus>({
   ofStopped: true,
-  read: anyStatus,
+  read: (from) => from.report('status'),
   table: (report) => ('stopped' in report ? stoppedTable(report) : runningTable(report)),
   code: (report) => ('ready' in report && report.ready ? 0 : 1),
 })
