@@ -4,7 +4,7 @@ import { variableOf, type OptionTable, type ValuesOf } from '../config/option.ts
 import { resolve, strayWords, warnings } from '../config/settings.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from './command.ts'
 
-interface GivenFlags<F extends OptionTable> {
+export interface GivenFlags<F extends OptionTable> {
   readonly values: ValuesOf<F>
   /** The names that were given, valid or not. */
   readonly given: ReadonlySet<string>
@@ -60,16 +60,17 @@ export function flagCommand<const F extends OptionTable>({
   ...command
 }: FlagCommand<F>): Command {
   const { flags, usage } = command
+  const [name = ''] = /^[a-z-]+( [a-z]+)*/.exec(usage) ?? []
   return {
     ...command,
     async run(argv, terminal) {
-      const given = readFlags(flags, argv)
+      const given = readFlags(flags, argv.slice(name.split(' ').length - 1))
       const mistakes = [
         ...given.mistakes,
         ...(wrongWords?.(given.words) ?? strayWords(given.words, flags)),
         ...(wrong?.(given) ?? []),
       ]
-      if (mistakes.length > 0) return refuse(terminal, usage.split(' ', 1).join(), mistakes)
+      if (mistakes.length > 0) return refuse(terminal, name, mistakes)
       return act(given, terminal)
     },
   }

@@ -1,12 +1,12 @@
 import { nodes, pathOf } from '../../api/kube/resources.ts'
 import { now } from '../../base/clock.ts'
 import type { ApiServer } from '../../cluster/api/api-server.ts'
-import { option, type ValuesOf } from '../../config/option.ts'
+import { option, type OptionTable, type ValuesOf } from '../../config/option.ts'
 import { didYouMean } from '../../config/suggestion.ts'
 import { messageOf } from '../../config/settings.ts'
 import { boolean, objectName, text } from '../../config/value.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from '../command.ts'
-import { readFlags } from '../command-flags.ts'
+import { flagCommand, type GivenFlags } from '../command-flags.ts'
 import { helpOf } from '../help.ts'
 import { outputFlag, printed } from '../inspect/printed.ts'
 import { withApi } from '../with-api.ts'
@@ -52,56 +52,43 @@ const whyFlags = {
   }),
 }
 
-/** What a subcommand was called with. */
-interface Call<Flags> {
-  readonly words: readonly string[]
-  readonly values: ValuesOf<Flags>
-  readonly terminal: Terminal
-}
-
-interface Subcommand<Flags> extends Pick<Command, 'description'> {
+interface Subcommand<Flags extends OptionTable> extends Pick<Command, 'description'> {
   /** With words before the flags, as help texts have them. */
   readonly typed: string
   readonly flags: Flags
   /** How many words there have to be, and may be. */
   readonly takes: readonly [number, number]
   /** What is wrong with the words. */
-  readonly wrong?: (call: Call<Flags>) => readonly string[]
-  readonly act: (api: ApiServer, call: Call<Flags>) => Promise<ExitCode>
+  readonly wrong?: (words: readonly string[]) => readonly string[]
+  readonly act: (api: ApiServer, given: GivenFlags<Flags>, terminal: Terminal) => Promise<ExitCode>
 }
 
-function subcommand<Flags extends typeof commonFlags>(one: Subcommand<Flags>): Command {
+function subcommand<const Flags extends typeof commonFlags>(one: Subcommand<Flags>): Command {
   const { typed, description, flags, takes, act } = one
   const [least, most] = takes
   const [name = '', ...words] = typed.split(' ')
-  const command = `kubectl ${name}`
-  return {
+  return flagCommand<Flags>({
     usage: `kubectl ${typed} [FLAG...]`,
     description,
     flags,
     afterFlags: exitCodes,
-    async run([, ...argv], terminal) {
-      const read = readFlags<Flags>(flags, argv)
-      const call = { words: read.words, values: read.values, terminal }
-      const wrong = [
-        ...read.mistakes,
-        ...(read.words.length < least
-          ? [`it needs ${words.join(' ')}`]
-          : read.words.length > most
-            ? [`${JSON.stringify(read.words[most])} is one word too many`]
-            : (one.wrong?.(call) ?? [])),
-      ]
-      if (wrong.length > 0) return refuse(terminal, command, wrong)
-      const { kubeconfig: file, context } = read.values as ValuesOf<typeof commonFlags>
+    wrongWords(given) {
+      if (given.length < least) return [`it needs ${words.join(' ')}`]
+      if (given.length > most) return [`${JSON.stringify(given[most])} is one word too many`]
+      return one.wrong?.(given) ?? []
+    },
+    act(given, terminal) {
+      const { kubeconfig: file, context } = given.values as ValuesOf<typeof commonFlags>
       const access = {
         kind: 'kubeconfig',
         ...(file !== undefined && { file }),
         ...(context !== undefined && { context }),
       } as const
       const config = { access, namespace: 'kube-system' }
-      return withApi(config, { command, terminal, failed: 2 }, (api) => act(api, call))
+      const asking = { command: `kubectl ${name}`, terminal, failed: 2 } as const
+      return withApi(config, asking, (api) => act(api, given, terminal))
     },
-  }
+  })
 }
 
 const exitCodes = `Exit codes: 0, all is well; 1, a node is offline or something fails; 2, invalid arguments, or
@@ -117,7 +104,7 @@ Nodes report with nodehub start --offline-ready-condition; the rest comes from t
 `,
     flags: fleetFlags,
     takes: [0, 0],
-    act: (api, call) => showFleet(api, call, fleetTable),
+    act: (api, given, terminal) => showFleet(api, given, terminal, fleetTable),
   }),
   status: subcommand({
     typed: 'status [NODE]',
@@ -126,10 +113,10 @@ link, and are wrong. Of a node: all that its hub has reported.
 `,
     flags: fleetFlags,
     takes: [0, 1],
-    async act(api, call) {
-      const { values, terminal } = call
-      const [name] = call.words
-      if (name === undefined) return showFleet(api, call, statusTable)
+    async act(api, given, terminal) {
+      const { values, words } = given
+      const [name] = words
+      if (name === undefined) return showFleet(api, given, terminal, statusTable)
       const state = await stateAt(api, name)
       terminal.out(printed(state, values.output, () => nodeText(state)))
       return codeOf([state])
@@ -146,8 +133,8 @@ node is printed.
 `,
     flags: whyFlags,
     takes: [2, 3],
-    wrong(call) {
-      const question = questionIn(call)
+    wrong([, ...request]) {
+      const question = questionOf(request, '')
       return 'wrong' in question ? [question.wrong] : []
     },
     act: why,
@@ -156,7 +143,8 @@ node is printed.
 
 async function showFleet(
   api: ApiServer,
-  { values, terminal }: Call<typeof fleetFlags>,
+  { values }: GivenFlags<typeof fleetFlags>,
+  terminal: Terminal,
   table: typeof fleetTable,
 ): Promise<ExitCode> {
   const states = await fleetOf(api, values.selector ?? '')
@@ -173,12 +161,12 @@ async function stateAt(api: ApiServer, name: string): Promise<NodeState> {
   return stateOf(node, now())
 }
 
-const questionIn = ({ words, values }: Call<typeof whyFlags>): ReturnType<typeof questionOf> =>
-  questionOf(words.slice(1), values.namespace ?? '')
-
-async function why(api: ApiServer, call: Call<typeof whyFlags>): Promise<ExitCode> {
-  const { words, values, terminal } = call
-  const question = questionIn(call)
+async function why(
+  api: ApiServer,
+  { words, values }: GivenFlags<typeof whyFlags>,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const question = questionOf(words.slice(1), values.namespace ?? '')
   if ('wrong' in question) throw new Error(question.wrong)
   const state = await stateAt(api, words[0] ?? '')
   try {
