@@ -8,9 +8,7 @@ import type { SettingsReport } from '../config/settings-in-force.ts'
 import { checkResults, isReady } from '../http/server/ops.ts'
 import { createMetrics, type HubMetrics } from '../metrics/metrics.ts'
 import { RefusedReads } from './boot/refused-reads.ts'
-import type { Cacher } from './cache/cacher/cacher.ts'
 import type { FilterDefinition } from './filter/filter.ts'
-import { ShownStates } from './filter/shown-states.ts'
 import type { OpenRequest } from './pipeline/open-requests.ts'
 import { Admission } from './pipeline/admission.ts'
 import { memoryLimit } from './wiring/memory.ts'
@@ -20,7 +18,7 @@ import { Boot } from './wiring/boot.ts'
 import { certificateCheck } from './wiring/credentials.ts'
 import { clientPath, cloudPath, RecordedComponents } from './wiring/data-path.ts'
 import { ensureInputsOf } from './wiring/filter-inputs.ts'
-import { filtersOfModules } from './wiring/enabled-filters.ts'
+import { EnabledFilters, filtersOfModules } from './wiring/enabled-filters.ts'
 import {
   gaugesOnRead,
   logReady,
@@ -29,10 +27,11 @@ import {
   showListening,
 } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
+import { HostNetwork } from './wiring/host-network.ts'
 import { inOwnFolder } from './wiring/own-folder.ts'
-import { checkFormer, storeOf } from './wiring/store.ts'
+import { storeOf } from './wiring/store.ts'
 import { openCloud } from './wiring/parts/cloud.ts'
-import { openFilters, openInputs } from './wiring/parts/filters.ts'
+import { openInputs } from './wiring/parts/filters.ts'
 import { openIdentity } from './wiring/parts/identity.ts'
 import { openOperatorsPort } from './wiring/parts/operators-port.ts'
 import { openProxies, socketsOf, type OpenSocket } from './wiring/proxies.ts'
@@ -95,6 +94,7 @@ export async function startHub(
   let inForce: LiveConfig = config
   const live = (): LiveConfig => inForce
   const metrics = createMetrics(() => live().cacheComponents)
+  const context = { config, live, metrics, log }
   const health = new Health()
   const answers = parts.use(new AnswerRecord(log))
   const open = new OpenList<OpenRequest>()
@@ -104,61 +104,38 @@ export async function startHub(
     (reason, level) => metrics.requestsRejected.add({ reason, priority_level: level }),
   )
   const refused = new RefusedReads()
-  const tracer = parts.use(await tracerOf(config, metrics, log))
+  const tracer = parts.use(await tracerOf(context))
   inOwnFolder('--root-dir', config.rootDir, () => makeSyncedFolder(config.rootDir, 0o700))
   const modules = await filtersOfModules(config)
 
-  const identity = parts.use(await openIdentity(config, log))
-  const cloud = parts.use(await openCloud(config, live, { metrics, log }))
+  const identity = parts.use(await openIdentity(context))
+  const cloud = parts.use(await openCloud(context))
   cloud.onlineChanged.listen(onOnline)
-  const { keys } = identity
-  const setFormerAside = await checkFormer(config.cachePath, { ...cloud, log })
   const isShared = (gvr: GVR): boolean =>
     isAlikeForAll(gvr) || includes(live().poolScopeResources, gvr)
-  const store = parts.use(await storeOf(config, isShared, { keys, health, metrics, log }))
-  setFormerAside()
-  const filtering = openFilters(config, modules, { store, metrics, log })
-  const { filters } = filtering
-  gaugesOnRead(metrics, { ...cloud, config, store, health })
+  const store = parts.use(await storeOf({ ...context, ...identity, ...cloud, health, isShared }))
+  const filters = new EnabledFilters(context, modules)
+  const base = { ...context, ...identity, ...cloud, store, filters }
+  const hostNetwork = new HostNetwork(base)
+  gaugesOnRead({ ...base, health })
 
   const recorded = new RecordedComponents(live)
-  const path = cloudPath({
-    ...cloud,
-    store,
-    ...identity,
-    config,
-    live,
-    recorded,
-    filters,
-    metrics,
-    log,
-  })
+  const path = cloudPath({ ...base, recorded })
   const cachers = parts.use(path.cachers)
-  const allCachers = (): readonly Cacher[] => cachers.all
-  cloud.cluster.keepIn(store, () => allCachers().forEach((each) => each.restart()))
+  cloud.cluster.keepIn(store, () => cachers.all.forEach((each) => each.restart()))
   metrics.onRead(() => metrics.cacherBytes.set(cachers.bytes))
-  const { own: dispatch } = path
-  const own = { live, store, dispatch, recorded, metrics, log }
-  const inputs = parts.use(openInputs(config, { ...cloud, ...own, filters }))
+  const inputs = parts.use(await openInputs({ ...base, dispatch: path.own, recorded }))
   const stopping = new AbortController()
-  const checks = [
-    ...health.checks(store, config, stopping.signal),
-    certificateCheck(cloud.cloud, cloud.connections, cloud.obtained),
-  ]
+  const checks = [...health.checks(store, config, stopping.signal), certificateCheck(cloud)]
   const boot = parts.use(
     new Boot({
-      store,
-      nodeName: config.nodeName,
-      live,
+      ...base,
+      dispatch: path.own,
       refused: () => refused.all.filter(({ component }) => recorded.has(component)),
       failing: () =>
         checkResults(checks).flatMap(({ name, fault }) =>
           fault === undefined ? [] : `${name}: ${fault.slice(0, 200)}`,
         ),
-      cloud: cloud.cloud,
-      dispatch,
-      metrics,
-      log,
     }),
   )
 
@@ -166,34 +143,25 @@ export async function startHub(
   metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
   showConfigRead(metrics, true)
   const handler = clientPath({
-    ...identity,
-    config,
-    live,
-    path,
-    filters,
+    ...base,
+    ...path,
     ensureInputs: ensureInputsOf({ ...inputs, filters }),
-    shown: new ShownStates(),
     stopping: stopping.signal,
     open,
     admission,
     refused,
     tracer,
-    metrics,
-    log,
     onAnswer: (answered) => {
       answers.add(answered)
       onAnswer(answered)
     },
   })
   const ops = await openOperatorsPort({
-    config,
-    cloud,
-    store,
-    filters: filtering,
+    ...base,
+    hostNetwork,
     inputs,
-    identity,
     boot,
-    cachers: allCachers,
+    cachers,
     writes: path.dispatch.local.writes,
     answers,
     open,
@@ -205,15 +173,13 @@ export async function startHub(
     ],
     settings,
     recentLog,
-    metrics,
-    log,
   })
   parts.defer(() => ops.close(0))
-  const proxies = parts.use(await openProxies(config, live, { ...cloud, handler, metrics, log }))
+  const proxies = parts.use(await openProxies({ ...base, handler }))
   inputs.hubAddress.listening(proxies.secure.port)
   parts.defer(() => stopping.abort())
   const { seats } = admission
-  parts.use(measureLoad(answers.hour, { ...cloud, store, config, live, seats, proxies }))
+  parts.use(measureLoad(answers.hour, { ...base, seats, proxies }))
   parts.use(cloud.onlineChanged.listen(() => answers.hour.sample()))
 
   const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]
@@ -234,7 +200,7 @@ export async function startHub(
     online: () => cloud.cloud.online,
     reconfigure: (next, read) => {
       inForce = next
-      filtering.reconfigure(next, read?.filters)
+      filters.reconfigure(next, read?.filters)
       inputs.reconfigure()
       cloud.reconfigure(next)
       health.configRead(read?.waiting ?? [])

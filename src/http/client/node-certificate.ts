@@ -47,7 +47,8 @@ export interface NodeCertificateOptions {
   readonly rootDir: string
   /** Read for each attempt, as they may change meanwhile. */
   readonly servers: () => readonly URL[]
-  readonly bootstrap: () => BootstrapConfig
+  /** `undefined`: no certificate is wanted. */
+  readonly bootstrap: () => BootstrapConfig | undefined
   /** The kubelet's own certificate, which may stand in for a bootstrap token. */
   readonly kubelet: CredentialFiles
   /** Whether API servers refuse the present certificate, as far as is known. */
@@ -127,7 +128,10 @@ export class NodeCertificate implements AsyncDisposable {
     })
     this.#caRefresh = new CaRefresh({
       servers: options.servers,
-      present: () => (options.bootstrap().ca === undefined ? this.#ca() : undefined),
+      present: () => {
+        const config = options.bootstrap()
+        return config && config.ca === undefined ? this.#ca() : undefined
+      },
       store: (ca) => this.#storeCa(ca),
       onFailure: options.onCaFailure,
       everyMs: this.#pace.caMs,
@@ -136,21 +140,29 @@ export class NodeCertificate implements AsyncDisposable {
 
   /** Why there is no new certificate although one is due; `undefined`: none is, or none failed. */
   get fault(): string | undefined {
-    return this.#renewal.fault
+    return this.#options.bootstrap() && this.#renewal.fault
   }
 
-  /** To be called when an attempt may succeed that failed before: it is made now. */
+  /**
+   * To be called when an attempt may succeed that failed before, or when `bootstrap` has changed:
+   * it is made now.
+   */
   wake(): void {
     this.#renewal.wake()
     this.#caRefresh.wake()
   }
 
-  /** Uses this token from now on, also after a restart, before the configured one. */
-  async replaceToken(token: BootstrapToken): Promise<void> {
+  /**
+   * Uses this token from now on, also after a restart, before the configured one. False where no
+   * certificate is wanted.
+   */
+  async replaceToken(token: BootstrapToken): Promise<boolean> {
+    if (!this.#options.bootstrap()) return false
     await writeDurably(obtainedFiles(this.#options.rootDir).token, `${textOfToken(token)}\n`)
     this.#refusedMs = this.#pace.refusedMs
     this.#renewal.retry()
     this.#caRefresh.wake()
+    return true
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -159,6 +171,7 @@ export class NodeCertificate implements AsyncDisposable {
   }
 
   #dueMs(): number {
+    if (!this.#options.bootstrap()) return Infinity
     const pair = this.#stored.read()
     if (pair === undefined || this.#ca() === undefined || this.#isRefused()) return 0
     return this.#rotation.untilDue(pair.certificate)
@@ -220,6 +233,7 @@ export class NodeCertificate implements AsyncDisposable {
   *#requesters(): Generator<Requester> {
     const { bootstrap, kubelet, nodeName, servers } = this.#options
     const config = bootstrap()
+    if (!config) return
     const { file, token } = config
     const [own, ca] = [this.#stored.read(), this.#ca()]
     if (own && ca !== undefined) {
@@ -260,7 +274,7 @@ export class NodeCertificate implements AsyncDisposable {
   /** The given CA, or the one that was found. */
   #ca(): string | undefined {
     const { bootstrap, rootDir } = this.#options
-    const text = textOf(bootstrap().ca ?? obtainedFiles(rootDir).ca)
+    const text = textOf(bootstrap()?.ca ?? obtainedFiles(rootDir).ca)
     return text !== undefined && certificatesIn(text).length > 0 ? text : undefined
   }
 

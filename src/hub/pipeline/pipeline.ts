@@ -20,7 +20,7 @@ import type { RefusedReads } from '../boot/refused-reads.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
 import { isAnsweredByBody } from '../../api/request/request-info.ts'
 
-interface PipelineParts {
+export interface PipelineParts {
   readonly callers: AuthenticationRules
   readonly metrics: HubMetrics
   readonly filtering: FilterParts

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { elapsed, every, jitter, latest, now } from '../../base/clock.ts'
 import { ownVersion } from '../../base/own-version.ts'
 import type { HubReport } from '../../api/kube/hub-report.ts'
@@ -17,7 +16,6 @@ import type { RefusedRead } from '../boot/refused-reads.ts'
 import { bootVerdict, podReasons, type BootVerdict } from '../boot/verdict.ts'
 import { isForPerson } from '../answers/replies.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
-import type { LiveConfig } from '../../config/hub-config.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { nodes, pathOf } from '../../api/kube/resources.ts'
@@ -25,12 +23,11 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { ownComponent } from '../../api/request/component.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { HubContext } from './hub-context.ts'
 import { logUnexpected } from './log-failure.ts'
 import { nodeRequests, type NodeRequests } from './node-request.ts'
 
-interface BootDependencies {
-  readonly nodeName: string
-  readonly live: () => LiveConfig
+interface BootDependencies extends HubContext {
   readonly store: ObjectStore
   /** The reads that recorded components are refused at present. */
   readonly refused: () => readonly RefusedRead[]
@@ -39,8 +36,6 @@ interface BootDependencies {
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
-  readonly metrics: HubMetrics
-  readonly log: Logger
 }
 
 type Outcome = 'ready' | 'unread' | 'not ready'
@@ -77,7 +72,8 @@ export class Boot implements Disposable {
   #denied = false
 
   constructor(dependencies: BootDependencies) {
-    const { nodeName, live, cloud, dispatch, log } = dependencies
+    const { live, cloud, dispatch, log } = dependencies
+    const { nodeName } = dependencies.config
     this.#dependencies = dependencies
     this.#pods = new NodePods(nodeName)
     this.#request = nodeRequests(dispatch, this.#closing.signal, logUnexpected(log))
@@ -110,14 +106,14 @@ export class Boot implements Disposable {
    * until the next one.
    */
   async verdict(): Promise<BootVerdict> {
-    const { nodeName, live, refused, cloud, metrics } = this.#dependencies
+    const { config, live, refused, cloud, metrics } = this.#dependencies
     const needs = await this.#pods.needs(this.#knowledge())
     const { boot } = live()
     const present = now()
     // Offline all records grow old, and no refresh is possible.
     const refreshes = cloud.online === true && boot.refreshMs > 0
     this.#verdict = bootVerdict({
-      nodeName,
+      nodeName: config.nodeName,
       needs,
       now: present,
       lastRefresh: (of) => this.#refresher.lastResult(of),
@@ -149,8 +145,8 @@ export class Boot implements Disposable {
   }
 
   #knowledge(): KubeletCache {
-    const { nodeName, store } = this.#dependencies
-    return kubeletCache(store, nodeName)
+    const { config, store } = this.#dependencies
+    return kubeletCache(store, config.nodeName)
   }
 
   async #ask({ url, accept }: RefreshRequest): Promise<RefreshOutcome> {
@@ -199,7 +195,7 @@ export class Boot implements Disposable {
 
   /** Writes condition and annotation to the Node. */
   async #report(verdict: BootVerdict): Promise<void> {
-    const { nodeName, live, cloud, failing, log } = this.#dependencies
+    const { config, live, cloud, failing, log } = this.#dependencies
     if (!live().boot.condition || this.#writing || cloud.online !== true) return
     if (elapsed() < this.#mayWriteAt) return
     const report: HubReport = {
@@ -213,7 +209,7 @@ export class Boot implements Disposable {
     this.#writing = true
     const code = await this.#request({
       method: 'PATCH',
-      url: `${pathOf(nodes, '', nodeName)}/status`,
+      url: `${pathOf(nodes, '', config.nodeName)}/status`,
       accept: mediaType('json'),
       component: ownComponent,
       content: {
@@ -238,7 +234,7 @@ export class Boot implements Disposable {
   /** What the node has: as the hub wrote it last, or as the cache has it from an earlier hub. */
   #before(): NodeReport | undefined {
     if (this.#written) return this.#written
-    const { nodeName } = this.#dependencies
+    const { nodeName } = this.#dependencies.config
     const found = this.#knowledge().object(nodes, '', nodeName)
     if (typeof found !== 'object') return undefined
     return reportIn(cursorOf(found.encoding, found.gvk, found.object))

@@ -1,20 +1,18 @@
-import type { Logger } from 'pino'
+import type { Broadcast } from '../../base/broadcast.ts'
 import { now } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
 import { whyRefused } from '../../config/credential-faults.ts'
 import type { LiveConfig } from '../../config/hub-config.ts'
-import type { HubMetrics } from '../../metrics/metrics.ts'
 import { Cloud, type CloudParts } from '../upstream/cloud.ts'
 import { readyzProbe } from '../upstream/probe.ts'
 import { Upstream } from '../upstream/upstream.ts'
 import type { KnownCluster } from '../upstream/known-cluster.ts'
+import type { HubContext } from './hub-context.ts'
 
 interface CloudDependencies {
   readonly connections: Connections
   readonly cluster: KnownCluster
-  readonly metrics: HubMetrics
-  readonly log: Logger
-  readonly onOnline: (online: boolean) => void
+  readonly onlineChanged: Broadcast<[boolean]>
 }
 
 /**
@@ -22,8 +20,8 @@ interface CloudDependencies {
  * Servers added later have the rules in force then.
  */
 export function cloudOf(
-  live: () => LiveConfig,
-  { connections, cluster, metrics, log, onOnline }: CloudDependencies,
+  { live, metrics, log }: HubContext,
+  { connections, cluster, onlineChanged }: CloudDependencies,
 ): Cloud {
   const isPresent = (origin: string): boolean =>
     cloud.upstreams.some((upstream) => upstream.origin === origin)
@@ -68,7 +66,7 @@ export function cloudOf(
       if (online) log.info('online: an API server can be reached')
       else log.warn('offline: answering from the cache')
       if (!online) cluster.offline()
-      onOnline(online)
+      onlineChanged.announce(online)
     },
     onGone: (origin) => connections.drop(origin),
   })

@@ -1,31 +1,21 @@
-import type { Logger } from 'pino'
 import { HubInformer, unreadable, type InformerState } from '../cache/hub-informer.ts'
 import { readConfigMap, type ClusterSettings, type ConfigMapData } from '../../config/config-map.ts'
-import type { StartConfig } from '../../config/hub-config.ts'
 import type { SettingsReport } from '../../config/settings-in-force.ts'
-import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import { membersOf } from '../filter/inputs/node.ts'
 import { configMaps } from '../../api/kube/resources.ts'
-import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { Cloud } from '../upstream/cloud.ts'
 import { hubIdentity } from '../../api/request/identity.ts'
 import { documentAt, putDocument } from '../store/document.ts'
 import type { ObjectKey, ObjectStore } from '../store/store.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import { unusableLine } from './health.ts'
 import type { RecordedComponents } from './data-path.ts'
+import type { SourceParts } from './input-source.ts'
 import { logFailure } from './log-failure.ts'
 
-interface ConfigMapDependencies {
-  readonly config: StartConfig
-  readonly cloud: Cloud
+interface ConfigMapDependencies extends SourceParts {
   readonly store: Pick<ObjectStore, 'get' | 'put'>
-  /** Reads from an API server or the cache, below filters and limits. */
-  readonly dispatch: Handler<Exchange>
   readonly filters: Pick<EnabledFilters, 'setAdditionalComponents' | 'ownNames'>
   readonly recorded: Pick<RecordedComponents, 'add'>
-  readonly metrics: HubMetrics
-  readonly log: Logger
 }
 
 /** The changes that the cluster's ConfigMap makes. */

@@ -1,35 +1,27 @@
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import type { Broadcast } from '../../base/broadcast.ts'
 import { now } from '../../base/clock.ts'
-import type { Connections } from '../../http/client/connections.ts'
-import {
-  followCredentials,
-  type CredentialFollower,
-} from '../../http/client/credential-follower.ts'
+import { endText } from '../../certificates/validity.ts'
 import { certificateFault, whyRefused } from '../../config/credential-faults.ts'
 import { kubeletCredentials, type Credentials } from '../../config/credentials.ts'
-import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
-import type { Cloud } from '../upstream/cloud.ts'
-import type { ReadinessCheck } from '../../http/server/ops.ts'
+import type { Connections } from '../../http/client/connections.ts'
+import { NodeCertificate } from '../../http/client/node-certificate.ts'
 import { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import type { ServingCredentials } from '../../http/server/listener.ts'
+import type { ReadinessCheck } from '../../http/server/ops.ts'
+import type { Cloud } from '../upstream/cloud.ts'
+import type { HubContext } from './hub-context.ts'
 import { servingNames } from './names.ts'
-import { endText } from '../../certificates/validity.ts'
-import type { BootstrapToken } from '../../config/bootstrap.ts'
-import { NodeCertificate } from '../../http/client/node-certificate.ts'
-
-/** How often the credential files are checked for changes. */
-const lookMs = 5_000
 
 /**
- * The certificates of the TLS listener, kept current; calls `onReplaced` after each change. Rejects
+ * The certificates of the TLS listener, kept current; `replaced` announces each change. Rejects
  * where configured files cannot be used.
  */
 export const servingOf = (
-  config: StartConfig,
+  { config, log }: HubContext,
   upstreamCa: string | undefined,
-  onReplaced: (credentials: ServingCredentials) => void,
-  log: Logger,
+  replaced: Broadcast<[ServingCredentials]>,
 ) =>
   DynamicServingCredentials.open({
     folder: join(config.rootDir, 'pki'),
@@ -39,7 +31,7 @@ export const servingOf = (
     signedFor: config.tls.signedFor,
     clientCa: config.tls.clientCa,
     upstreamCa,
-    onReplaced,
+    onReplaced: (credentials) => replaced.announce(credentials),
     onAuthorityMade: () =>
       log.warn(
         'a new authority was made for the TLS proxy: its clients must be given pki/ca.crt under --root-dir',
@@ -56,32 +48,6 @@ export const servingOf = (
       ),
   })
 
-/**
- * Watches the files of the hub's own credentials; calls `replace` with credentials that differ from
- * `first`, and after each change.
- */
-export const followHubCredentials = (
-  live: LiveConfig,
-  first: Credentials,
-  replace: (credentials: Credentials) => void,
-  log: Logger,
-): CredentialFollower =>
-  followCredentials(
-    live.credentials,
-    first,
-    lookMs,
-    (changed) => {
-      log.info('the credentials have changed')
-      logCertificateFault(changed, log)
-      replace(changed)
-    },
-    (err) =>
-      log.error(
-        { err },
-        'the credentials have changed and cannot be used; the last good ones stay',
-      ),
-  )
-
 /** Logs a client certificate outside its validity period. */
 export function logCertificateFault(credentials: Credentials, log: Logger): void {
   const fault = certificateFault(credentials, now())
@@ -92,17 +58,23 @@ export function logCertificateFault(credentials: Credentials, log: Logger): void
   }
 }
 
+interface CertificateParts {
+  readonly cloud: Cloud
+  readonly connections: Connections
+  readonly obtained: NodeCertificate
+}
+
 /**
  * Whether API servers accept the hub's own credentials. The check fails readiness while API servers
  * can be reached and all of them refuse, which does not heal by itself. Expiry alone is shown, but
  * does not fail it: offline the hub works as before, and an API server that accepts the certificate
  * knows better than this node's clock. Without a certificate the hub is not ready.
  */
-export const certificateCheck = (
-  cloud: Cloud,
-  connections: Connections,
-  obtained: ObtainedCertificate,
-): ReadinessCheck => ({
+export const certificateCheck = ({
+  cloud,
+  connections,
+  obtained,
+}: CertificateParts): ReadinessCheck => ({
   name: 'certificate',
   check: () => {
     const { credentials } = connections
@@ -117,83 +89,29 @@ export const certificateCheck = (
     'compare the clock (date) and the CA of the cluster: nodehub inspect certificates has every file; where a certificate is requested, approve it (kubectl get csr)',
 })
 
-interface Dependencies {
-  readonly cloud: Cloud
-  /** Reads the files of the credentials again. */
-  readonly onStored: () => void
-  readonly log: Logger
-}
-
-/** The certificate that the hub obtains from the cluster while the configuration gives it none. */
-export class ObtainedCertificate implements AsyncDisposable {
-  readonly #config: StartConfig
-  readonly #live: () => LiveConfig
-  readonly #dependencies: Dependencies
-  #current: NodeCertificate | undefined
-
-  constructor(config: StartConfig, live: () => LiveConfig, dependencies: Dependencies) {
-    this.#config = config
-    this.#live = live
-    this.#dependencies = dependencies
-    this.reconfigure()
-  }
-
-  /** To be called when the live configuration has changed. */
-  reconfigure(): void {
-    if (this.#live().bootstrap === undefined) void this.#stop()
-    else if (this.#current === undefined) this.#current = this.#made()
-    else this.#current.wake()
-  }
-
-  /** Why there is no certificate, or no new one. */
-  get fault(): string | undefined {
-    return this.#current?.fault
-  }
-
-  /** To be called when the API servers can be reached again. */
-  wake(): void {
-    this.#current?.wake()
-  }
-
-  /** False where credentials are given, and no token is used. */
-  async replaceToken(token: BootstrapToken): Promise<boolean> {
-    await this.#current?.replaceToken(token)
-    return this.#current !== undefined
-  }
-
-  #made(): NodeCertificate {
-    const { nodeName, rootDir } = this.#config
-    const { cloud, onStored, log } = this.#dependencies
-    return new NodeCertificate({
-      nodeName,
-      rootDir,
-      servers: () => this.#live().serverAddresses,
-      bootstrap: () => this.#live().bootstrap ?? nothing,
-      kubelet: kubeletCredentials,
-      isRefused: () => cloud.refusal !== undefined,
-      onStored,
-      onObtained: (certificate) => {
-        log.info(`the hub has obtained a client certificate, valid until ${endText(certificate)}`)
-      },
-      onFailure: (why) =>
-        log.warn(`the hub obtains no client certificate, and goes on trying: ${why}`),
-      onCaFailure: (why) =>
-        log.info(
-          `the cluster's CA cannot be compared with the one that is published (docs/keys-and-ca.md), and is later: ${why}`,
-        ),
-    })
-  }
-
-  async #stop(): Promise<void> {
-    const current = this.#current
-    this.#current = undefined
-    await current?.[Symbol.asyncDispose]()
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#stop()
-  }
-}
-
-/** While a certificate that is no longer wanted is given up. */
-const nothing = { token: undefined, file: undefined, caHashes: [], anyCa: false, ca: undefined }
+/**
+ * The certificate that the hub obtains from the cluster while the configuration gives it none.
+ * `onStored`: reads the files of the credentials again.
+ */
+export const obtainedCertificateOf = (
+  { config, live, log }: HubContext,
+  cloud: Cloud,
+  onStored: () => void,
+): NodeCertificate =>
+  new NodeCertificate({
+    nodeName: config.nodeName,
+    rootDir: config.rootDir,
+    servers: () => live().serverAddresses,
+    bootstrap: () => live().bootstrap,
+    kubelet: kubeletCredentials,
+    isRefused: () => cloud.refusal !== undefined,
+    onStored,
+    onObtained: (certificate) =>
+      log.info(`the hub has obtained a client certificate, valid until ${endText(certificate)}`),
+    onFailure: (why) =>
+      log.warn(`the hub obtains no client certificate, and goes on trying: ${why}`),
+    onCaFailure: (why) =>
+      log.info(
+        `the cluster's CA cannot be compared with the one that is published (docs/keys-and-ca.md), and is later: ${why}`,
+      ),
+  })

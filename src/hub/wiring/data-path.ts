@@ -1,9 +1,7 @@
-import type { OpenList } from '../../base/open-list.ts'
 import { now } from '../../base/clock.ts'
 import type { Logger } from 'pino'
 import { Cachers } from '../cache/cacher/cachers.ts'
-import type { Connections } from '../../http/client/connections.ts'
-import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import type { LiveConfig } from '../../config/hub-config.ts'
 import type {
   Exchange,
   Handler,
@@ -12,19 +10,14 @@ import type {
   Credential,
 } from '../../http/exchange/exchange.ts'
 import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
-import type { ShownStates } from '../filter/shown-states.ts'
-import type { AcceptedCertificates } from '../identity/accepted-certificates.ts'
+import { ShownStates } from '../filter/shown-states.ts'
 import { reachAtNode } from '../identity/caller.ts'
 import { Claims } from '../identity/claims.ts'
-import type { ClusterKeys } from '../identity/cluster-keys.ts'
-import type { TokenVerdicts } from '../identity/token-verdicts.ts'
-import type { SocketOwners } from '../identity/socket-owner.ts'
 import { WithdrawnRights } from '../pipeline/withdrawn-rights.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { NodeWrites } from '../answers/node-writes.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { Tracer } from '../../tracing/span.ts'
-import { pipeline } from '../pipeline/pipeline.ts'
+import { pipeline, type PipelineParts } from '../pipeline/pipeline.ts'
 import { withDecodedWatches } from '../pipeline/decode-objects.ts'
 import type { EnsureInputs } from '../pipeline/filtered-watch.ts'
 import {
@@ -33,10 +26,7 @@ import {
   type DispatchParts,
   type UpstreamPathParts,
 } from '../pipeline/dispatch.ts'
-import { trafficLabels, type OnAnswer } from '../pipeline/trace.ts'
-import type { OpenRequest } from '../pipeline/open-requests.ts'
-import type { Admission } from '../pipeline/admission.ts'
-import type { RefusedReads } from '../boot/refused-reads.ts'
+import { trafficLabels } from '../pipeline/trace.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import { withCompression } from '../upstream/compression.ts'
 import { forwarder } from '../upstream/forward.ts'
@@ -48,11 +38,13 @@ import {
 import { upgrader } from '../upstream/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { loggingExpired, type EnabledFilters } from './enabled-filters.ts'
+import type { HubContext } from './hub-context.ts'
 import { memoryLimit } from './memory.ts'
 import { outageOf } from './outage.ts'
 import { ownKubeletOf } from './own-kubelet.ts'
 import { ownHosts } from './names.ts'
-import type { NodeKeys } from './node-key.ts'
+import type { CloudParts } from './parts/cloud.ts'
+import type { IdentityParts } from './parts/identity.ts'
 import { logUnexpected, logFailure } from './log-failure.ts'
 import { Recorder } from '../cache/recorder.ts'
 import { ownComponent } from '../../api/request/component.ts'
@@ -62,40 +54,21 @@ import { isReview, type RequestInfo } from '../../api/request/request-info.ts'
 import type { Connectivity } from '../cache/cacher/cacher.ts'
 import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 
-interface CloudPathParts {
-  readonly config: StartConfig
-  /** Read anew for each request. */
-  readonly live: () => LiveConfig
-  readonly cloud: Cloud
-  readonly connections: Connections
+interface CloudPathParts
+  extends
+    HubContext,
+    Pick<CloudParts, 'cloud' | 'connections'>,
+    Pick<IdentityParts, 'clusterKeys' | 'keys' | 'owners'> {
   readonly store: ObjectStore
-  readonly clusterKeys: ClusterKeys
-  /** Keys the hash under which reviews are recorded. */
-  readonly keys: NodeKeys
   readonly recorded: RecordedComponents
   readonly filters: EnabledFilters
-  readonly owners: SocketOwners
-  readonly metrics: HubMetrics
-  readonly log: Logger
 }
 
 /**
- * The lower half of the data path: to API servers, the cache and the recorder, without filters and
- * limits.
+ * Builds the lower half of the data path: to API servers, the cache and the recorder, without
+ * filters and limits.
  */
-interface CloudPath {
-  /** For the hub's own requests. */
-  readonly own: Handler<Exchange>
-  /** For clients' requests. */
-  readonly dispatch: DispatchParts
-  /** See the function of that name. */
-  readonly withKnownAccount: ReturnType<typeof withKnownAccount>
-  /** To be disposed of before the store. */
-  readonly cachers: Cachers
-}
-
-/** Builds the lower half of the data path: everything below the filters. */
-export function cloudPath(parts: CloudPathParts): CloudPath {
+export function cloudPath(parts: CloudPathParts) {
   const { config, live, cloud, connections, store, filters, owners, metrics, log } = parts
   const { nodeName } = config
   const onUnpacked: OnUnpacked = (packed, unpacked) => {
@@ -150,8 +123,9 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
     onDiverted: () => metrics.cacheFallbacks.add(),
   }
   return {
-    // Informers of the hub read events, also those that no cacher has.
+    // For the hub's own requests. Its informers read events, also those that no cacher has.
     own: withDecodedWatches(dispatcher(alone), onUnpacked),
+    /** For clients' requests. */
     dispatch: { ...alone, ...callersUpstream },
     withKnownAccount: withKnownAccount({
       keys: parts.clusterKeys,
@@ -160,6 +134,7 @@ export function cloudPath(parts: CloudPathParts): CloudPath {
       onLearned: () => log.info('the keys of service accounts are known'),
       onFailure: (err) => log.debug({ err }, 'cannot fetch the keys of service accounts'),
     }),
+    /** To be disposed of before the store. */
     cachers,
   }
 }
@@ -228,35 +203,22 @@ function recorderOf(
   )
 }
 
-interface ClientPathParts {
-  readonly config: StartConfig
-  /** Read anew for each request. */
-  readonly live: () => LiveConfig
-  readonly path: Pick<CloudPath, 'dispatch' | 'withKnownAccount'>
-  readonly proofs: TokenVerdicts
-  readonly clusterKeys: ClusterKeys
-  readonly keys: NodeKeys
-  readonly owners: SocketOwners
-  readonly accepted: AcceptedCertificates
+interface ClientPathParts
+  extends
+    HubContext,
+    IdentityParts,
+    Pick<ReturnType<typeof cloudPath>, 'dispatch' | 'withKnownAccount'>,
+    Pick<PipelineParts, 'stopping' | 'onAnswer' | 'open' | 'admission' | 'refused' | 'tracer'> {
   readonly filters: EnabledFilters
-  /** Requests the inputs that the filters of an exchange need. */
   readonly ensureInputs: EnsureInputs
-  readonly shown: ShownStates
-  /** Aborts when the hub begins to stop. */
-  readonly stopping: AbortSignal
-  readonly metrics: HubMetrics
-  readonly log: Logger
-  readonly onAnswer: OnAnswer
-  readonly open: OpenList<OpenRequest>
-  readonly admission: Admission
-  readonly refused: RefusedReads
-  readonly tracer: Tracer | undefined
 }
 
 /** Builds the upper half of the data path: from a client's request to the filters. */
 export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply> {
-  const { config, live, path, filters, shown, metrics, log } = parts
+  const { config, live, keys, proofs, clusterKeys, owners, accepted, log, ...rest } = parts
+  const { filters, ensureInputs, dispatch } = rest
   return pipeline({
+    ...rest,
     callers: {
       nodeName: config.nodeName,
       get plainServed() {
@@ -265,29 +227,15 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       get anonymousLoopback() {
         return live().anonymousLoopback
       },
-      claims: new Claims(parts.keys.tokens.reveal(), parts.proofs, parts.clusterKeys),
-      owners: parts.owners,
-      accepted: parts.accepted,
-      outage: outageOf({ cloud: path.dispatch.cloud, log }),
+      claims: new Claims(keys.tokens.reveal(), proofs, clusterKeys),
+      owners,
+      accepted,
+      outage: outageOf({ cloud: dispatch.cloud, log }),
     },
-    metrics,
-    filtering: {
-      ensureInputs: parts.ensureInputs,
-      filters,
-      shown,
-      onExpired: loggingExpired(log),
-    },
-    admission: parts.admission,
+    filtering: { ensureInputs, filters, shown: new ShownStates(), onExpired: loggingExpired(log) },
     memoryLimitBytes: memoryLimit(config),
-    stopping: parts.stopping,
     ownHosts: ownHosts(config),
-    withKnownAccount: path.withKnownAccount,
-    dispatch: path.dispatch,
     onUnexpected: logUnexpected(log),
-    onAnswer: parts.onAnswer,
-    open: parts.open,
-    refused: parts.refused,
-    tracer: parts.tracer,
   })
 }
 

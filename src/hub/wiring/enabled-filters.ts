@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { now } from '../../base/clock.ts'
 import { allFilters } from '../../../filters/index.ts'
-import type { HubConfig, LiveConfig } from '../../config/hub-config.ts'
+import type { LiveConfig } from '../../config/hub-config.ts'
 import type { FilterDefinition } from '../filter/filter.ts'
 import { Filters } from '../filter/filters.ts'
 import { unknownInputs } from '../filter/inputs.ts'
@@ -10,6 +10,7 @@ import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { FilterParts } from '../pipeline/filtered-watch.ts'
 import { filterNames } from '../../config/filter-names.ts'
 import { loadFilters, type LoadedFilters } from '../filter/own/load.ts'
+import type { HubContext } from './hub-context.ts'
 
 /** A filter, its present state, and its decisions since the start. */
 export interface FilterStatus {
@@ -40,10 +41,11 @@ export class EnabledFilters extends Filters {
   readonly #metrics: HubMetrics
   #builtIn: readonly FilterDefinition[]
   #live: LiveConfig
-  #own: readonly FilterDefinition[] = []
+  #own: readonly FilterDefinition[]
   readonly #counts = new Map<string, DecisionCounts>()
 
-  constructor(config: HubConfig, metrics: HubMetrics, log: Logger) {
+  /** `own`: the filters of modules. They follow the built-in ones; none has the name of another. */
+  constructor({ config, metrics, log }: HubContext, own: readonly FilterDefinition[]) {
     const known = {
       ...unknownInputs,
       nodeName: config.nodeName,
@@ -64,6 +66,7 @@ export class EnabledFilters extends Filters {
     this.#live = config
     this.#metrics = metrics
     this.#builtIn = allFilters(config.hostNetworkPropagation)
+    this.#own = own
     this.#enable()
   }
 
@@ -117,15 +120,11 @@ export class EnabledFilters extends Filters {
     return this.#own.map(({ name }) => name)
   }
 
-  /** Sets the filters that follow the built-in ones, in order; none has the name of another. */
-  modules(definitions: readonly FilterDefinition[]): void {
-    this.#own = definitions
-    this.#enable()
-  }
-
-  reconfigure(next: LiveConfig): void {
+  /** Without `own` the filters of modules stay. */
+  reconfigure(next: LiveConfig, own: readonly FilterDefinition[] | undefined): void {
     const { hostNetworkPropagation: propagation } = next
     if (propagation !== this.#live.hostNetworkPropagation) this.#builtIn = allFilters(propagation)
+    this.#own = own ?? this.#own
     this.#live = next
     this.#enable()
     this.setInputs({ propagation })

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { within } from '../../base/clock.ts'
 import type { InformerObject } from '../cache/hub-informer.ts'
-import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import type { LiveConfig } from '../../config/hub-config.ts'
 import type { InputName, Inputs, NodeFacts } from '../filter/inputs.ts'
 import { nodeFactsOf } from '../filter/inputs/node.ts'
 import {
@@ -26,8 +26,6 @@ import type { ReachableAddress } from './hub-address.ts'
 import { InputSource, type SourceParts } from './input-source.ts'
 
 interface InputDependencies extends SourceParts {
-  readonly config: StartConfig
-  readonly live: () => LiveConfig
   readonly filters: Pick<EnabledFilters, 'setInputs'>
   /** Called when `serviceAddresses` changes. */
   readonly onServiceAddresses: () => void

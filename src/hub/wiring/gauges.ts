@@ -2,50 +2,43 @@ import { X509Certificate } from 'node:crypto'
 import type { Logger } from 'pino'
 import { now } from '../../base/clock.ts'
 import { joinHostPort } from '../../base/listening-sockets.ts'
-import type { Connections } from '../../http/client/connections.ts'
-import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { Cloud } from '../upstream/cloud.ts'
-import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
 import type { Listener } from '../../http/server/listener.ts'
 import type { CheckResult } from '../../http/server/ops.ts'
 import type { PriorityShares } from '../pipeline/priority-levels.ts'
 import type { LogStore } from '../store/log/log-store.ts'
-import { memoryLimit } from './memory.ts'
-import type { Health } from './health.ts'
 import type { Gauge, LastHour } from './answer-record.ts'
-import { maxConnections, type OpenSocket, type ProxyParts } from './proxies.ts'
+import type { HubContext } from './hub-context.ts'
+import type { Health } from './health.ts'
+import { memoryLimit } from './memory.ts'
+import type { CloudParts } from './parts/cloud.ts'
+import { maxConnections, type OpenSocket } from './proxies.ts'
 
 /** The parts whose state is measured when metrics are read. */
-interface GaugeSources {
-  readonly config: StartConfig
-  readonly cloud: Cloud
-  readonly connections: Connections
-  readonly serving: DynamicServingCredentials
+interface GaugeSources extends HubContext, Pick<CloudParts, 'cloud' | 'connections' | 'serving'> {
   readonly store: LogStore
   readonly health: Health
 }
 
 /** Sets the gauges anew whenever metrics are read. */
-export function gaugesOnRead(metrics: HubMetrics, measured: GaugeSources): void {
-  const { config, connections, serving, store, health } = measured
+export function gaugesOnRead(measured: GaugeSources): void {
+  const { config, metrics, connections, serving, store, health } = measured
   const reportDiskWork = diskWorkReport(metrics, store)
   metrics.storeLimit.set(config.cacheMaxBytes)
   metrics.memoryLimit.set(memoryLimit(config))
   metrics.onRead(() => {
-    showUpstreams(metrics, measured)
+    showUpstreams(measured)
     showExpiry(metrics, 'client', connections.credentials.certificate?.chain)
     showExpiry(metrics, 'serving', (serving.current.elsewhere ?? serving.current).certificate)
     reportDiskWork()
-    showAges(metrics, measured)
+    showAges(measured)
     metrics.storeBytes.set(store.bytes)
     metrics.yurthubErrorKeys.set(store.missedCollections)
     metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
   })
 }
 
-interface LoadSources extends Pick<GaugeSources, 'config' | 'cloud' | 'store'> {
-  readonly live: () => LiveConfig
+interface LoadSources extends HubContext, Pick<GaugeSources, 'cloud' | 'store'> {
   readonly seats: PriorityShares
   readonly proxies: Readonly<Record<'plain' | 'secure', Pick<Listener, 'connections'>>>
 }
@@ -84,7 +77,7 @@ export function measureLoad(
  */
 export function showListening(
   sockets: readonly OpenSocket[],
-  { health, log }: Pick<GaugeSources, 'health'> & Pick<ProxyParts, 'log'>,
+  { health, log }: Pick<GaugeSources, 'health' | 'log'>,
 ): void {
   const lines = sockets.map(({ name, at }) => `${name} ${joinHostPort(at)}`)
   const before = health.listens(lines)
@@ -119,7 +112,7 @@ function diskWorkReport(metrics: HubMetrics, store: LogStore): () => void {
 }
 
 /** The latest last: its value stays where several collections have the same labels. */
-function showAges(metrics: HubMetrics, { cloud, store }: GaugeSources): void {
+function showAges({ metrics, cloud, store }: GaugeSources): void {
   metrics.offlineSince.set(cloud.online === false ? cloud.since / 1000 : 0)
   metrics.cacheAge.clear()
   for (const { key, confirmedAt } of store.overview().collections.toReversed()) {
@@ -129,7 +122,7 @@ function showAges(metrics: HubMetrics, { cloud, store }: GaugeSources): void {
 }
 
 /** Shows the present upstreams only: addresses may change while the hub runs. */
-function showUpstreams(metrics: HubMetrics, { cloud, connections }: GaugeSources): void {
+function showUpstreams({ metrics, cloud, connections }: GaugeSources): void {
   const { upstreamHealthy, yurthubServerHealthy, upstreamConnections, yurthubConnections } = metrics
   const { credentialsRefused } = metrics
   for (const gauge of [upstreamHealthy, yurthubServerHealthy, upstreamConnections]) gauge.clear()

@@ -1,13 +1,12 @@
-import type { Logger } from 'pino'
 import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
 import type { Inputs } from '../filter/inputs.ts'
 import type { ReservedPort } from '../../api/kube/node-ports.ts'
-import type { HubMetrics } from '../../metrics/metrics.ts'
 import { Throttled } from '../../base/throttled.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { HubContext } from './hub-context.ts'
 
 /** The pods as the kubelet lists them; `undefined`: it never did. */
 export function podsAsListed(
@@ -23,12 +22,9 @@ export function podsAsListed(
   }))
 }
 
-interface HostNetworkParts {
-  readonly config: StartConfig
-  readonly inputs: () => Inputs
+interface HostNetworkParts extends HubContext {
+  readonly filters: { readonly inputs: Inputs }
   readonly store: ObjectStore
-  readonly metrics: HubMetrics
-  readonly log: Logger
 }
 
 /** Reading all pods costs more than the rest of a status, and their networks rarely change. */
@@ -52,8 +48,8 @@ export class HostNetwork {
    * read.
    */
   async report(): Promise<HostNetworkReport> {
-    const { config, inputs, store, log } = this.#parts
-    const about = { inputs: inputs(), reserved: portsOfHub(config) }
+    const { config, filters, store, log } = this.#parts
+    const about = { inputs: filters.inputs, reserved: portsOfHub(config) }
     try {
       return await hostNetworkReport({ ...about, pods: podsAsListed(store, config.nodeName) })
     } catch (err) {

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -10,14 +9,13 @@ import {
   type InformerTarget,
 } from '../cache/hub-informer.ts'
 import type { Cloud } from '../upstream/cloud.ts'
+import type { HubContext } from './hub-context.ts'
 import { logFailure } from './log-failure.ts'
 
-export interface SourceParts {
+export interface SourceParts extends HubContext {
   readonly cloud: Cloud
   /** Reads from an API server or the cache, below filters and limits. */
   readonly dispatch: Handler<Exchange>
-  readonly metrics: HubMetrics
-  readonly log: Logger
 }
 
 interface Collection<T> {

@@ -1,18 +1,11 @@
-import type { Logger } from 'pino'
-import type { Broadcast } from '../../base/broadcast.ts'
-import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
+import type { StartConfig } from '../../config/hub-config.ts'
 import { addressesOf, type ListenerName } from '../../config/passed-sockets.ts'
 import type { Handler, Incoming, WireReply } from '../../http/exchange/exchange.ts'
-import type { HubMetrics } from '../../metrics/metrics.ts'
-import {
-  listen,
-  listenSecurely,
-  type Listener,
-  type ServingCredentials,
-} from '../../http/server/listener.ts'
+import { listen, listenSecurely, type Listener } from '../../http/server/listener.ts'
 import type { BoundServer, BoundSocket, ListenTarget } from '../../http/server/listening.ts'
-import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
+import type { HubContext } from './hub-context.ts'
 import { logFailure } from './log-failure.ts'
+import type { CloudParts } from './parts/cloud.ts'
 import { canonical } from '../../base/listening-sockets.ts'
 
 /**
@@ -27,24 +20,8 @@ export const maxConnections = 4_096
  */
 export const mostUnproven = 256
 
-export interface ProxyParts {
+interface ProxyParts extends HubContext, Pick<CloudParts, 'serving' | 'servingReplaced'> {
   readonly handler: Handler<Incoming, WireReply>
-  readonly serving: Pick<DynamicServingCredentials, 'current'>
-  readonly servingReplaced: Broadcast<[ServingCredentials]>
-  readonly metrics: HubMetrics
-  readonly log: Logger
-}
-
-/**
- * The listeners for the node's programs. Disposing lets requests in flight finish within the grace
- * period, then cuts them.
- */
-interface Proxies extends AsyncDisposable {
-  readonly plain: Listener
-  readonly secure: Listener
-  readonly sockets: readonly OpenSocket[]
-  /** Both listen at another address as well. Rejects with `CannotListen`. */
-  listenAt(host: string): Promise<void>
 }
 
 /** A listening socket. */
@@ -55,12 +32,12 @@ export interface OpenSocket extends BoundSocket {
 export const socketsOf = (name: ListenerName, { sockets }: BoundServer): readonly OpenSocket[] =>
   sockets.map((socket) => ({ ...socket, name }))
 
-/** Rejects with `CannotListen`; nothing is left open then. */
-export async function openProxies(
-  config: StartConfig,
-  live: () => LiveConfig,
-  { handler, serving, servingReplaced, metrics, log }: ProxyParts,
-): Promise<Proxies> {
+/**
+ * The listeners for the node's programs. Rejects with `CannotListen`; nothing is left open then.
+ * Disposing lets requests in flight finish within the grace period, then cuts them.
+ */
+export async function openProxies(of: ProxyParts) {
+  const { config, live, handler, serving, servingReplaced, metrics, log } = of
   await using parts = new AsyncDisposableStack()
   const open: Listener[] = []
   // Both at the same time: while one waits for its requests, the other must accept no clients.
@@ -90,10 +67,11 @@ export async function openProxies(
   return {
     plain,
     secure,
-    get sockets() {
+    get sockets(): readonly OpenSocket[] {
       return [...socketsOf('proxy', plain), ...socketsOf('proxy-secure', secure)]
     },
-    listenAt: async (host) => {
+    /** Both listen at another address as well. Rejects with `CannotListen`. */
+    listenAt: async (host: string): Promise<void> => {
       await plain.listenAt({ host, portFlag: '--proxy-port' })
       await secure.listenAt({ host, portFlag: '--proxy-secure-port' })
     },

@@ -1,32 +1,30 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
-import type { Logger } from 'pino'
 import { StoredPair } from '../../certificates/stored-pair.ts'
 import { endText } from '../../certificates/validity.ts'
-import type { LiveConfig, StartConfig } from '../../config/hub-config.ts'
 import { kubernetesNames } from '../../config/kubernetes-names.ts'
 import { anyApiCall } from '../../http/client/api-call.ts'
-import type { Connections } from '../../http/client/connections.ts'
 import { RequestedServingCertificate } from '../../http/client/requested-serving-certificate.ts'
-import type { DynamicServingCredentials } from '../../http/server/dynamic-serving-credentials.ts'
+import type { HubContext } from './hub-context.ts'
 import { requestedNames } from './names.ts'
+import type { CloudParts } from './parts/cloud.ts'
 
-interface Dependencies {
-  readonly live: () => LiveConfig
-  readonly connections: Connections
-  readonly serving: DynamicServingCredentials
+interface Dependencies extends HubContext, Pick<CloudParts, 'connections' | 'serving'> {
   /**
    * The ClusterIPs of default/kubernetes; `null`: they cannot be read; `undefined`: not known yet.
    */
   readonly serviceAddresses: () => readonly string[] | null | undefined
-  readonly log: Logger
 }
 
 /** The serving certificate that is requested from the cluster; `undefined`: none is. */
-export function requestedServingOf(
-  config: StartConfig,
-  { live, connections, serving, serviceAddresses, log }: Dependencies,
-): RequestedServingCertificate | undefined {
+export function requestedServingOf({
+  config,
+  live,
+  connections,
+  serving,
+  serviceAddresses,
+  log,
+}: Dependencies): RequestedServingCertificate | undefined {
   const { signer, organizations, signedFor } = config.tls
   if (signer === undefined) return undefined
   // A certificate of another signer is not used for this one.

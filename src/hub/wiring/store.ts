@@ -1,37 +1,32 @@
-import type { Logger } from 'pino'
-import { makeFolder } from '../../base/folder.ts'
-import type { StartConfig } from '../../config/hub-config.ts'
-import type { GVR } from '../../api/kube/gvk.ts'
-import type { HubMetrics } from '../../metrics/metrics.ts'
-import type { LogStore } from '../store/log/log-store.ts'
-import { openStore } from '../store/log/open.ts'
-import type { Health } from './health.ts'
-import type { NodeKeys } from './node-key.ts'
-import { inOwnFolder } from './own-folder.ts'
 import { existsSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Cloud } from '../upstream/cloud.ts'
-import type { KnownCluster } from '../upstream/known-cluster.ts'
+import { makeFolder } from '../../base/folder.ts'
+import type { GVR } from '../../api/kube/gvk.ts'
+import type { LogStore } from '../store/log/log-store.ts'
+import { openStore } from '../store/log/open.ts'
+import type { HubContext } from './hub-context.ts'
+import type { Health } from './health.ts'
+import { inOwnFolder } from './own-folder.ts'
+import type { CloudParts } from './parts/cloud.ts'
+import type { IdentityParts } from './parts/identity.ts'
 
-interface StoreDependencies {
-  readonly keys: NodeKeys
-  readonly metrics: HubMetrics
+interface StoreDependencies extends HubContext {
+  readonly keys: IdentityParts['keys']
+  readonly cluster: Pick<CloudParts['cluster'], 'answered'>
+  readonly cloud: Pick<CloudParts['cloud'], 'online' | 'onlineKnown'>
   readonly health: Health
-  readonly log: Logger
+  /** Whether one copy of a resource is kept for all callers. */
+  readonly isShared: (gvr: GVR) => boolean
 }
 
-/**
- * Opens the store; its failures and evictions go to log, metrics and readiness. `isShared`: whether
- * one copy of a resource is kept for all callers.
- */
-export const storeOf = async (
-  { cachePath, cacheMaxBytes }: StartConfig,
-  isShared: (gvr: GVR) => boolean,
-  { keys, metrics, health, log }: StoreDependencies,
-): Promise<LogStore> => {
+/** Opens the store; its failures and evictions go to log, metrics and readiness. */
+export async function storeOf(parts: StoreDependencies): Promise<LogStore> {
+  const { config, isShared, keys, metrics, health, log } = parts
+  const { cachePath, cacheMaxBytes } = config
+  const setFormerAside = await checkFormer(parts)
   // The store makes it, too, and knows no flags.
   inOwnFolder('--disk-cache-path', cachePath, () => makeFolder(cachePath, 0o700))
-  return openStore({
+  const store = await openStore({
     directory: cachePath,
     maxBytes: cacheMaxBytes,
     sealingKey: keys.sealing.reveal(),
@@ -60,6 +55,8 @@ export const storeOf = async (
       health.storeWrote()
     },
   })
+  setFormerAside()
+  return store
 }
 
 /** The database of releases before 0.3.0, which this one does not read. */
@@ -84,10 +81,12 @@ class FormerStore extends Error {
  * can be read again; to be called before anything is written. Resolves with what sets it aside, to
  * be called when this process has the folder to itself.
  */
-export async function checkFormer(
-  cachePath: string,
-  { cluster, cloud, log }: FormerStoreParts,
-): Promise<() => void> {
+async function checkFormer({
+  config: { cachePath },
+  cluster,
+  cloud,
+  log,
+}: StoreDependencies): Promise<() => void> {
   const files = formerFiles(cachePath)
   if (files.length === 0) return () => undefined
   const online = cloud.onlineKnown().then(() => cloud.online === true)
@@ -102,10 +101,4 @@ export async function checkFormer(
       'the cache of a release before 0.3.0 is set aside, and begins empty',
     )
   }
-}
-
-interface FormerStoreParts {
-  readonly cluster: Pick<KnownCluster, 'answered'>
-  readonly cloud: Pick<Cloud, 'online' | 'onlineKnown'>
-  readonly log: Logger
 }

@@ -1,14 +1,12 @@
-import type { Logger } from 'pino'
-import type { StartConfig } from '../../config/hub-config.ts'
-import type { HubMetrics } from '../../metrics/metrics.ts'
 import type { Tracer } from '../../tracing/span.ts'
+import type { HubContext } from './hub-context.ts'
 
 /** The tracer, where --tracing-endpoint is given: only then OpenTelemetry is loaded. */
-export async function tracerOf(
-  { tracing, nodeName }: StartConfig,
-  metrics: HubMetrics,
-  log: Logger,
-): Promise<(Tracer & AsyncDisposable) | undefined> {
+export async function tracerOf({
+  config: { tracing, nodeName },
+  metrics,
+  log,
+}: HubContext): Promise<(Tracer & AsyncDisposable) | undefined> {
   if (!tracing) return undefined
   const { openTracer } = await import('../../tracing/opentelemetry.ts')
   let isTaken: boolean | undefined

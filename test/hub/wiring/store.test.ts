@@ -16,14 +16,13 @@ void t.test('a disk that syncs nothing is reported until it takes a write', asyn
   t.teardown(() => alive[Symbol.dispose]())
   const directory = rootFolder(t)
   const health = new Health()
-  const parts = {
+  await using store = await storeOf({
+    config: { cachePath: join(directory, 'cache'), cacheMaxBytes: 64 << 20 },
     keys: { sealing: { reveal: () => storedKey(join(directory, 'store.key')) } },
     metrics: createMetrics(),
     health,
     log: pino({ enabled: false }),
-  } as unknown as Parameters<typeof storeOf>[2]
-  const config = { cachePath: join(directory, 'cache'), cacheMaxBytes: 64 << 20 }
-  await using store = await storeOf(config as Parameters<typeof storeOf>[0], () => false, parts)
+  } as unknown as Parameters<typeof storeOf>[0])
   await replace(store, collection(), head(5), [object('a', 1), object('b', 2)])
   const sync = Reflect.get(Segment.prototype, 'sync') as Segment['sync']
   t.teardown(() => (Segment.prototype.sync = sync))

@@ -1,97 +1,36 @@
-import type { Logger } from 'pino'
 import { Broadcast } from '../../../base/broadcast.ts'
-import type { HubConfig, LiveConfig } from '../../../config/hub-config.ts'
-import type { RequestedServingCertificate } from '../../../http/client/requested-serving-certificate.ts'
 import type { Exchange, Handler } from '../../../http/exchange/exchange.ts'
-import type { HubMetrics } from '../../../metrics/metrics.ts'
-import type { FilterDefinition } from '../../filter/filter.ts'
-import { HubConfigMap } from '../config-map.ts'
-import { DummyInterface } from '../dummy-interface.ts'
-import { EnabledFilters } from '../enabled-filters.ts'
-import { FilterInputs } from '../filter-inputs.ts'
-import { HostNetwork } from '../host-network.ts'
-import { ReachableAddress } from '../hub-address.ts'
-import type { RecordedComponents } from '../data-path.ts'
-import { requestedServingOf, servingLine } from '../serving-certificate.ts'
 import type { LogStore } from '../../store/log/log-store.ts'
+import type { HubContext } from '../hub-context.ts'
+import { HubConfigMap } from '../config-map.ts'
+import type { RecordedComponents } from '../data-path.ts'
+import { DummyInterface } from '../dummy-interface.ts'
+import type { EnabledFilters } from '../enabled-filters.ts'
+import { FilterInputs } from '../filter-inputs.ts'
+import { ReachableAddress } from '../hub-address.ts'
+import { requestedServingOf, servingLine } from '../serving-certificate.ts'
 import type { CloudParts } from './cloud.ts'
 
-interface Dependencies {
+interface Dependencies extends HubContext, Omit<CloudParts, 'reconfigure' | keyof AsyncDisposable> {
   readonly store: LogStore
-  readonly metrics: HubMetrics
-  readonly log: Logger
-}
-
-/** The filters in force. */
-export interface FilterParts {
-  readonly filters: EnabledFilters
-  readonly hostNetwork: HostNetwork
-  /** `modules`: the filters of their files, where these were read together with the settings. */
-  reconfigure(next: LiveConfig, modules: readonly FilterDefinition[] | undefined): void
-}
-
-/** `modules`: the filters of `--filter-module`. */
-export function openFilters(
-  config: HubConfig,
-  modules: readonly FilterDefinition[],
-  { store, metrics, log }: Dependencies,
-): FilterParts {
-  const filters = new EnabledFilters(config, metrics, log)
-  filters.modules(modules)
-  const inputs = (): EnabledFilters['inputs'] => filters.inputs
-  return {
-    filters,
-    hostNetwork: new HostNetwork({ config, inputs, store, metrics, log }),
-    reconfigure: (next, read) => {
-      if (read) filters.modules(read)
-      filters.reconfigure(next)
-    },
-  }
-}
-
-interface InputDependencies extends Omit<CloudParts, 'reconfigure' | keyof AsyncDisposable> {
-  readonly store: LogStore
-  readonly live: () => LiveConfig
   /** For the hub's own requests. */
   readonly dispatch: Handler<Exchange>
   readonly filters: EnabledFilters
   readonly recorded: RecordedComponents
-  readonly metrics: HubMetrics
-  readonly log: Logger
 }
 
 /** What filters know of the cluster and of the hub's own address. */
-export interface InputParts extends AsyncDisposable {
-  readonly inputs: FilterInputs
-  readonly configMap: HubConfigMap
-  readonly hubAddress: ReachableAddress
-  /** The serving certificate that pods trust; `undefined`: none is requested. */
-  readonly requested: RequestedServingCertificate | undefined
-  /** The interface at which pods reach the hub; it has to be disposed of after the proxies. */
-  readonly dummy: DummyInterface | undefined
-  /** For `/readyz?verbose`. */
-  readonly verboseLines: () => readonly string[]
-  reconfigure(): void
-}
+export type InputParts = Awaited<ReturnType<typeof openInputs>>
 
-export function openInputs(config: HubConfig, dependencies: InputDependencies): InputParts {
-  const { connections, serving, filters, metrics, live, log } = dependencies
+export async function openInputs(dependencies: Dependencies) {
+  const { config, connections, serving, filters } = dependencies
   const { onlineChanged, credentialsReplaced, servingReplaced } = dependencies
-  using undone = new DisposableStack()
-  const parts = new AsyncDisposableStack()
-  undone.defer(() => void parts.disposeAsync())
-  const readers = { ...dependencies, config }
+  await using parts = new AsyncDisposableStack()
   const addressesChanged = new Broadcast()
   const onServiceAddresses = (): void => addressesChanged.announce()
-  const inputs = parts.use(new FilterInputs({ ...readers, onServiceAddresses }))
+  const inputs = parts.use(new FilterInputs({ ...dependencies, onServiceAddresses }))
   const serviceAddresses = (): readonly string[] | null | undefined => inputs.serviceAddresses
-  const requested = requestedServingOf(config, {
-    live,
-    connections,
-    serving,
-    serviceAddresses,
-    log,
-  })
+  const requested = requestedServingOf({ ...dependencies, serviceAddresses })
   if (requested) {
     parts.use(requested)
     parts.use(onlineChanged.listen((online) => online && requested.wake()))
@@ -105,14 +44,14 @@ export function openInputs(config: HubConfig, dependencies: InputDependencies): 
       ca: () => connections.credentials.ca,
       serviceAddresses,
       publish: (found) => filters.setInputs({ hubAddress: found }),
-      metrics,
-      log,
+      metrics: dependencies.metrics,
+      log: dependencies.log,
     }),
   )
   for (const changed of [credentialsReplaced, servingReplaced, addressesChanged])
     parts.use(changed.listen(() => void hubAddress.probe()))
   if (requested || hubAddress.isWanted) void inputs.ensure(new Set(['serviceAddresses']))
-  const configMap = parts.use(new HubConfigMap(readers))
+  const configMap = parts.use(new HubConfigMap(dependencies))
   // The kubelet's watch may exist already, and no other request would need this input before a pod
   // is filtered.
   const learnPool = (): void => {
@@ -128,17 +67,20 @@ export function openInputs(config: HubConfig, dependencies: InputDependencies): 
           hubAddress.dummySettled(why)
           if (config.tls.signedFor !== undefined) requested?.need(why === undefined)
         },
-        log,
+        log: dependencies.log,
       }),
     )
-  undone.move()
+  const open = parts.move()
   return {
     inputs,
     configMap,
     hubAddress,
+    /** The serving certificate that pods trust; `undefined`: none is requested. */
     requested,
+    /** The interface at which pods reach the hub; it has to be disposed of after the proxies. */
     dummy,
-    verboseLines: () => [
+    /** For `/readyz?verbose`. */
+    verboseLines: (): readonly string[] => [
       ...configMap.verboseLines(),
       ...inputs.verboseLines(),
       ...filters.verboseLines(),
@@ -146,11 +88,11 @@ export function openInputs(config: HubConfig, dependencies: InputDependencies): 
       ...(dummy ? [dummy.verboseLine()] : []),
       ...hubAddress.verboseLines(),
     ],
-    reconfigure: () => {
+    reconfigure: (): void => {
       inputs.reconfigure()
       learnPool()
       configMap.reconfigure()
     },
-    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+    [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }

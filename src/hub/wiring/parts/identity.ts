@@ -1,27 +1,16 @@
 import { join } from 'node:path'
-import type { Logger } from 'pino'
-import type { StartConfig } from '../../../config/hub-config.ts'
 import { AcceptedCertificates } from '../../identity/accepted-certificates.ts'
 import { ClusterKeys } from '../../identity/cluster-keys.ts'
 import { SocketOwners } from '../../identity/socket-owner.ts'
 import { TokenVerdicts } from '../../identity/token-verdicts.ts'
-import { nodeKeys, type NodeKeys } from '../node-key.ts'
+import type { HubContext } from '../hub-context.ts'
+import { nodeKeys } from '../node-key.ts'
 
 /** By what the hub knows its callers, online and offline. */
-export interface IdentityParts extends AsyncDisposable {
-  /** Keys of this node alone. */
-  readonly keys: NodeKeys
-  /** Those by which the cluster signs tokens. */
-  readonly clusterKeys: ClusterKeys
-  /** Tokens that API servers have accepted, or refused. */
-  readonly proofs: TokenVerdicts
-  /** Client certificates that were accepted before their end. */
-  readonly accepted: AcceptedCertificates
-  readonly owners: SocketOwners
-}
+export type IdentityParts = Awaited<ReturnType<typeof openIdentity>>
 
 /** Disposing waits until what was learned is written. */
-export async function openIdentity(config: StartConfig, log: Logger): Promise<IdentityParts> {
+export async function openIdentity({ config, log }: HubContext) {
   await using parts = new AsyncDisposableStack()
   const file = (name: string): string => join(config.rootDir, name)
   const keys = await nodeKeys(config)
@@ -44,9 +33,13 @@ export async function openIdentity(config: StartConfig, log: Logger): Promise<Id
   )
   const open = parts.move()
   return {
+    /** Keys of this node alone. */
     keys,
+    /** Those by which the cluster signs tokens. */
     clusterKeys,
+    /** Tokens that API servers have accepted, or refused. */
     proofs,
+    /** Client certificates that were accepted before their end. */
     accepted,
     owners: new SocketOwners(),
     [Symbol.asyncDispose]: () => open.disposeAsync(),

@@ -1,78 +1,34 @@
-import { join, dirname } from 'node:path'
-import type { Logger } from 'pino'
-import type { RecentLines } from '../../../base/recent-items.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Secret } from '../../../base/secret.ts'
 import { storedToken } from '../../../base/stored-key.ts'
-import type { StartConfig } from '../../../config/hub-config.ts'
 import type { SettingsReport } from '../../../config/settings-in-force.ts'
 import type { Listener } from '../../../http/server/listener.ts'
-import { listenOps, type ReadinessCheck } from '../../../http/server/ops.ts'
-import type { HubMetrics } from '../../../metrics/metrics.ts'
-import type { Cacher } from '../../cache/cacher/cacher.ts'
+import { listenOps } from '../../../http/server/ops.ts'
+import type { PageFile } from '../../../http/server/status-page.ts'
+import type { NodeWrites } from '../../answers/node-writes.ts'
 import { isRoot } from '../../identity/caller.ts'
 import { mayInspect } from '../../identity/inspectors.ts'
-import type { OpenRequest } from '../../pipeline/open-requests.ts'
 import { refusalLine } from '../../pipeline/trace.ts'
-import type { NodeWrites } from '../../answers/node-writes.ts'
-import type { AnswerRecord } from '../answer-record.ts'
-import type { Boot } from '../boot.ts'
-import { listenAddresses } from '../proxies.ts'
-import type { LogStore } from '../../store/log/log-store.ts'
+import type { HubContext } from '../hub-context.ts'
 import { logFailure } from '../log-failure.ts'
 import { ownHosts } from '../names.ts'
+import { listenAddresses } from '../proxies.ts'
 import { contentReports } from '../status/object-report.ts'
-import { statusReport } from '../status/status.ts'
-import type { CloudParts } from './cloud.ts'
-import type { FilterParts, InputParts } from './filters.ts'
+import { statusReport, type StatusParts } from '../status/status.ts'
 import type { IdentityParts } from './identity.ts'
-import { existsSync, readFileSync } from 'node:fs'
-import type { PageFile } from '../../../http/server/status-page.ts'
 
-interface Dependencies {
-  readonly config: StartConfig
-  readonly cloud: CloudParts
-  readonly store: LogStore
-  readonly filters: FilterParts
-  readonly inputs: InputParts
-  readonly identity: IdentityParts
-  readonly boot: Boot
-  readonly cachers: () => readonly Cacher[]
+interface Dependencies extends StatusParts, Pick<IdentityParts, 'owners'> {
   readonly writes: NodeWrites
-  readonly answers: AnswerRecord
-  readonly open: Iterable<OpenRequest>
-  readonly checks: readonly ReadinessCheck[]
-  readonly verboseLines: () => readonly string[]
   readonly settings: (() => SettingsReport) | undefined
-  readonly recentLog: RecentLines | undefined
-  readonly metrics: HubMetrics
-  readonly log: Logger
 }
 
 /** Listens for probes, scrapers and `nodehub inspect`, and serves the status page. */
 export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
-  const { config, store, boot, answers, open, checks, verboseLines, settings, metrics, log } = parts
-  const { cloud, connections, serving, obtained } = parts.cloud
-  const { filters, hostNetwork } = parts.filters
-  const { configMap, requested } = parts.inputs
-  const { owners } = parts.identity
-  const inspectors = { token: inspectToken(config, log), owners }
-  const status = statusReport({
-    config,
-    cloud,
-    connections,
-    serving,
-    renewalFaults: () => ({ client: obtained.fault, serving: requested?.fault }),
-    store,
-    cachers: parts.cachers,
-    answers,
-    open,
-    boot,
-    hostNetwork,
-    filters,
-    checks,
-    verboseLines,
-    log: parts.recentLog,
-  })
+  const { config, boot, answers, checks, verboseLines, settings, metrics, log } = parts
+  const { hostNetwork, obtained, owners } = parts
+  const { configMap } = parts.inputs
+  const inspectors = { token: inspectToken(parts), owners }
   return listenOps({
     at: listenAddresses(config, 'ops'),
     metrics,
@@ -81,7 +37,7 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
     verboseLines,
     inspections: {
       reports: {
-        status,
+        status: statusReport(parts),
         boot: () => boot.verdict(),
         'host-network': () => hostNetwork.report(),
         ...(settings && {
@@ -90,12 +46,7 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
       },
       tails: { requests: answers },
       content: {
-        reports: contentReports({
-          store,
-          writes: parts.writes,
-          running: { filters, answers, open },
-          hostNetwork,
-        }),
+        reports: contentReports({ ...parts, running: parts }),
         authorize: async ({ peer }) => isRoot(peer, owners),
       },
       authorize: (caller) => mayInspect(caller, inspectors),
@@ -115,8 +66,8 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
  * The token with which callers other than root may inspect the hub: it is under `--root-dir`, for
  * root to hand out. Absent where the disk cannot store one.
  */
-function inspectToken({ rootDir }: StartConfig, log: Logger): Secret<string> | undefined {
-  const file = join(rootDir, 'inspect.token')
+function inspectToken({ config, log }: HubContext): Secret<string> | undefined {
+  const file = join(config.rootDir, 'inspect.token')
   try {
     return storedToken(file)
   } catch (err) {

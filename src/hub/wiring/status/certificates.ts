@@ -25,7 +25,7 @@ export interface CertificateStatus {
 }
 
 /** Why no new certificate is obtained from the cluster, by its use. */
-export type RenewalFaults = Partial<Record<'client' | 'serving', string | undefined>>
+type RenewalFaults = Partial<Record<'client' | 'serving', string | undefined>>
 
 /** More authorities than a cluster has while it replaces them. */
 const mostOfOneUse = 8

@@ -2,23 +2,27 @@ import { now } from '../../../base/clock.ts'
 import { ownVersion } from '../../../base/own-version.ts'
 import type { RecentLines } from '../../../base/recent-items.ts'
 import { parseJson } from '../../../api/kube/json.ts'
-import type { StartConfig } from '../../../config/hub-config.ts'
 import type { Connections } from '../../../http/client/connections.ts'
-import type { DynamicServingCredentials } from '../../../http/server/dynamic-serving-credentials.ts'
 import { checkResults, isReady, type ReadinessCheck } from '../../../http/server/ops.ts'
 import type { BootVerdict } from '../../boot/verdict.ts'
 import type { Cacher } from '../../cache/cacher/cacher.ts'
+import type { Cachers } from '../../cache/cacher/cachers.ts'
 import { textOf } from '../../store/log/address.ts'
-import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
+import type { PodOnNode } from '../../filter/host-network/report.ts'
 import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { isForPerson } from '../../answers/replies.ts'
 import type { LogStore, MeasuredCollection, StoreOverview } from '../../store/log/log-store.ts'
 import type { Cloud } from '../../upstream/cloud.ts'
 import type { Upstream } from '../../upstream/upstream.ts'
 import type { AnswerRecord } from '../answer-record.ts'
+import type { Boot } from '../boot.ts'
+import type { HubContext } from '../hub-context.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
+import type { HostNetwork } from '../host-network.ts'
 import { memoryLimit } from '../memory.ts'
-import { certificateStatuses, type RenewalFaults } from './certificates.ts'
+import type { CloudParts } from '../parts/cloud.ts'
+import type { InputParts } from '../parts/filters.ts'
+import { certificateStatuses } from './certificates.ts'
 import type {
   HubStatus,
   LogLine,
@@ -34,24 +38,20 @@ import { isWatch } from '../../../api/request/request-info.ts'
 import { callerOf, objectOf } from '../../pipeline/trace.ts'
 import { representationText } from '../../../api/request/representation.ts'
 
-interface StatusParts {
-  readonly config: StartConfig
-  readonly cloud: Cloud
-  readonly connections: Connections
-  readonly serving: Pick<DynamicServingCredentials, 'current'>
-  readonly renewalFaults: () => RenewalFaults
+export interface StatusParts
+  extends HubContext, Pick<CloudParts, 'cloud' | 'connections' | 'serving' | 'obtained'> {
   readonly store: LogStore
-  /** All cachers. */
-  readonly cachers: () => readonly Cacher[]
-  readonly answers: Pick<AnswerRecord, 'counts' | 'hour'>
+  readonly cachers: Pick<Cachers, 'all'>
+  readonly answers: AnswerRecord
   readonly open: Iterable<OpenRequest>
-  readonly boot: { readonly lastVerdict: BootVerdict | undefined }
-  readonly hostNetwork: { readonly recent: { get(): Promise<HostNetworkReport> } }
-  readonly filters: Pick<EnabledFilters, 'statuses'>
+  readonly boot: Boot
+  readonly hostNetwork: HostNetwork
+  readonly filters: EnabledFilters
+  readonly inputs: InputParts
   readonly checks: readonly ReadinessCheck[]
   readonly verboseLines: () => readonly string[]
   /** Lines of JSON without secrets. */
-  readonly log: RecentLines | undefined
+  readonly recentLog: RecentLines | undefined
 }
 
 /** The most items of each list; a node has fewer. */
@@ -63,7 +63,7 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
   const startedAt = time(now())
   return async () => {
     const { pods, ...hostNetwork } = await parts.hostNetwork.recent.get()
-    const cacherOf = new Map(cachers().map((cacher) => [textOf(cacher.key), cacher]))
+    const cacherOf = new Map(cachers.all.map((cacher) => [textOf(cacher.key), cacher]))
     return {
       at: time(now()),
       node: config.nodeName,
@@ -113,13 +113,11 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
             )
           : null,
       },
-      certificates: certificateStatuses(
-        connections.credentials,
-        serving.current,
-        now(),
-        parts.renewalFaults(),
-      ),
-      log: (parts.log?.lines ?? []).map(logLine),
+      certificates: certificateStatuses(connections.credentials, serving.current, now(), {
+        client: parts.obtained.fault,
+        serving: parts.inputs.requested?.fault,
+      }),
+      log: (parts.recentLog?.lines ?? []).map(logLine),
     }
   }
 }
