@@ -1,4 +1,4 @@
-import { isList, isObject, parseJson, type Json, type JsonObject } from '../api/kube/json.ts'
+import { isList, parseJson, type Json, type JsonObject } from '../api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt, withAt } from '../api/kube/json-at.ts'
 import { messageOf } from '../config/settings.ts'
 import type { ApiServer } from './api/api-server.ts'
@@ -25,23 +25,14 @@ const controllerNames = [nodePoolController, 'nodepool']
 const recordName = 'nodehub-cluster-taken-over'
 
 /**
- * A part of an object of yurt-manager that does nodehub's work, as it is recorded: enough to
- * restore it after any other change.
+ * A part of an object of yurt-manager that does nodehub's work, as it is recorded: the webhooks of a
+ * configuration, the conversion of NodePools, or, with neither, the controllers of a Deployment.
  */
-type Part = { readonly path: string } & (
-  | {
-      readonly webhooks: readonly JsonObject[]
-      /** Those of the template. */
-      readonly template: readonly JsonObject[]
-    }
-  | {
-      /** null: it has none. */
-      readonly args: readonly string[] | null
-      /** Those with which it leaves pools alone. */
-      readonly ours: readonly string[]
-    }
-  | { readonly conversion: JsonObject }
-)
+interface Part {
+  readonly path: string
+  readonly webhooks?: readonly JsonObject[]
+  readonly conversion?: JsonObject
+}
 
 export interface YurtManagerConflict {
   readonly part: Part
@@ -61,12 +52,15 @@ export async function conflictsIn(api: ApiServer): Promise<readonly YurtManagerC
   for (const path of configurations) {
     const configuration = await api.get(path)
     if (configuration === undefined) continue
-    const webhooks = webhooksIn(configuration).filter(isAboutPools)
-    const template = templateOf(configuration)?.filter(isAboutPools) ?? []
-    if (webhooks.length + template.length === 0) continue
-    const isLeft = (webhook: JsonObject): boolean => !isAboutPools(webhook)
-    const without = withWebhooks(configuration, (all) => all.filter(isLeft))
-    found.push({ part: { path, webhooks, template }, without })
+    const all = [...(templateOf(configuration) ?? []), ...listAt(configuration, 'webhooks')]
+    const ours = new Map(
+      all.filter(isAboutPools).map((webhook) => [textAt(webhook, 'name'), objectAt(webhook)]),
+    )
+    if (ours.size === 0) continue
+    const without = withWebhooks(configuration, (these) =>
+      these.filter((each) => !isAboutPools(each)),
+    )
+    found.push({ part: { path, webhooks: [...ours.values()] }, without })
   }
   found.push(...(await controllersIn(api)))
   const conversion = objectAt(await api.get(poolDefinitionPath), 'spec', 'conversion')
@@ -79,17 +73,18 @@ async function controllersIn(api: ApiServer): Promise<YurtManagerConflict[]> {
   const query = new URLSearchParams({ fieldSelector: `metadata.name=${yurtManager}` })
   const list = await api.get(`/apis/apps/v1/deployments?${query}`)
   return listAt(list, 'items')
-    .filter(isObject)
-    .flatMap((deployment): YurtManagerConflict[] => {
-      if (valueAt(deployment, 'spec', 'replicas') === 0) return []
-      const container = containerIn(deployment)
-      if (container === undefined) return []
-      const args = argsOf(container)
-      if (!runsNodePools(args ?? [])) return []
+    .map((each) => objectAt(each))
+    .filter((deployment) => {
+      const runs = listAt(deployment, ...containersOf)
+        .filter(isOwn)
+        .map(argsOf)
+        .some(runsNodePools)
+      return runs && valueAt(deployment, 'spec', 'replicas') !== 0
+    })
+    .map((deployment) => {
       const namespace = textAt(deployment, 'metadata', 'namespace')
       const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${yurtManager}`
-      const ours = withoutNodePools(args ?? [])
-      return [{ part: { path, args, ours }, without: withArgs(deployment, ours) }]
+      return { part: { path }, without: withControllers(deployment, withoutNodePools) }
     })
 }
 
@@ -97,42 +92,40 @@ const containersOf = ['spec', 'template', 'spec', 'containers']
 
 const isOwn = (container: Json): boolean => textAt(container, 'name') === yurtManager
 
-const containerIn = (deployment: Json): Json | undefined =>
-  listAt(deployment, ...containersOf).find(isOwn)
+const argsOf = (container: Json): readonly string[] => listAt(container, 'args').map(String)
 
-function argsOf(container: Json): readonly string[] | null {
-  const given = valueAt(container, 'args')
-  return isList(given) ? given.map(String) : null
-}
-
-const withArgs = (deployment: JsonObject, args: readonly string[] | null): JsonObject =>
+/** A Deployment whose yurt-manager is given another list of controllers. */
+const withControllers = (
+  deployment: JsonObject,
+  change: (listed: readonly string[]) => readonly string[],
+): JsonObject =>
   withAt(
     deployment,
     containersOf,
-    listAt(deployment, ...containersOf).map((each) =>
-      isOwn(each) ? withAt(objectAt(each), ['args'], args ?? undefined) : each,
-    ),
+    listAt(deployment, ...containersOf).map((each) => {
+      if (!isOwn(each)) return each
+      const args = argsOf(each)
+      const list = `--controllers=${change(controllersOf(args)).join(',')}`
+      return withAt(objectAt(each), ['args'], [...args.filter((arg) => !flag.test(arg)), list])
+    }),
   )
 
 /** A configuration with other webhooks, in its template as well. */
 function withWebhooks(
   configuration: JsonObject,
-  change: (all: readonly JsonObject[], isTemplate: boolean) => readonly JsonObject[],
+  change: (all: readonly Json[]) => readonly Json[],
 ): JsonObject {
-  const changed = { ...configuration, webhooks: change(webhooksIn(configuration), false) }
+  const changed = { ...configuration, webhooks: change(listAt(configuration, 'webhooks')) }
   const template = templateOf(configuration)
   if (template === undefined) return changed
   const path = ['metadata', 'annotations', templateAnnotation]
-  return withAt(changed, path, JSON.stringify(change(template, true)))
+  return withAt(changed, path, JSON.stringify(change(template)))
 }
-
-const webhooksIn = (configuration: JsonObject): readonly JsonObject[] =>
-  listAt(configuration, 'webhooks').filter(isObject)
 
 /**
  * Whether a webhook of yurt-manager concerns the same objects as nodehub's. Its other ones stay.
  */
-function isAboutPools(webhook: JsonObject): boolean {
+function isAboutPools(webhook: Json): boolean {
   if (textAt(webhook, 'clientConfig', 'service', 'name') !== webhookService) return false
   // Its validation of pods is about other things than ours.
   const ours = [
@@ -145,10 +138,9 @@ function isAboutPools(webhook: JsonObject): boolean {
   )
 }
 
-function templateOf(configuration: JsonObject): readonly JsonObject[] | undefined {
-  const text = textAt(configuration, 'metadata', 'annotations', templateAnnotation)
-  const template = parseJson(text)
-  return isList(template) ? template.filter(isObject) : undefined
+function templateOf(configuration: JsonObject): readonly Json[] | undefined {
+  const template = parseJson(textAt(configuration, 'metadata', 'annotations', templateAnnotation))
+  return isList(template) ? template : undefined
 }
 
 /**
@@ -157,36 +149,39 @@ function templateOf(configuration: JsonObject): readonly JsonObject[] | undefine
  */
 function runsNodePools(args: readonly string[]): boolean {
   const listed = controllersOf(args)
-  if (listed === undefined) return true
   if (controllerNames.some((name) => listed.includes(name))) return true
-  if (controllerNames.some((name) => listed.includes(`-${name}`))) return false
-  return listed.includes('*')
+  return listed.includes('*') && !controllerNames.some((name) => listed.includes(`-${name}`))
 }
 
 const flag = /^--controllers=(.*)$/
 
-const controllersOf = (args: readonly string[]): readonly string[] | undefined => {
-  const given = args.map((arg) => flag.exec(arg)?.[1]).filter((list) => list !== undefined)
-  return given.at(-1)?.split(',')
-}
+/** The list of the last flag; all of them where there is none. */
+const controllersOf = (args: readonly string[]): readonly string[] =>
+  args
+    .findLast((arg) => flag.test(arg))
+    ?.replace(flag, '$1')
+    .split(',') ?? ['*']
 
-/** The arguments with which yurt-manager leaves pools alone, and runs all else that it ran. */
-function withoutNodePools(args: readonly string[]): readonly string[] {
-  const listed = (controllersOf(args) ?? ['*']).filter((name) => !controllerNames.includes(name))
-  const list = `--controllers=${[...listed, `-${nodePoolController}`].join(',')}`
-  return [...args.filter((arg) => !flag.test(arg)), list]
+/** The controllers with which yurt-manager leaves pools alone, and runs all else that it ran. */
+const withoutNodePools = (listed: readonly string[]): readonly string[] => [
+  ...listed.filter((name) => !controllerNames.includes(name)),
+  `-${nodePoolController}`,
+]
+
+/** Those with which it takes care of pools again. */
+function withNodePools(listed: readonly string[]): readonly string[] {
+  const others = listed.filter((name) => name !== `-${nodePoolController}`)
+  return others.includes('*') ? others : [...others, nodePoolController]
 }
 
 /** A line for each thing that is taken with a part, for the operator. */
 export function describeConflict({ part }: Pick<YurtManagerConflict, 'part'>): string[] {
-  const { path } = part
-  if ('conversion' in part) return [`conversion of NodePools by Service ${webhookService}`]
-  if ('args' in part)
-    return [
-      `controller ${nodePoolController} of Deployment ${path.split('/')[5]}/${yurtManager}, which restarts`,
-    ]
-  const names = new Set([...part.webhooks, ...part.template].map((each) => textAt(each, 'name')))
-  return [...names].map((name) => `webhook ${name} of ${nameIn(path)}`)
+  const { path, webhooks, conversion } = part
+  if (conversion) return [`conversion of NodePools by Service ${webhookService}`]
+  if (webhooks) return webhooks.map((each) => `webhook ${textAt(each, 'name')} of ${nameIn(path)}`)
+  return [
+    `controller ${nodePoolController} of Deployment ${path.split('/')[5]}/${yurtManager}, which restarts`,
+  ]
 }
 
 const nameIn = (path: string): string => path.split('/').at(-1) ?? ''
@@ -277,43 +272,17 @@ async function returned(api: ApiServer, part: Part): Promise<readonly string[]> 
   const { path } = part
   const object = await api.get(path)
   if (object === undefined) return [`${nameIn(path)} is gone: nothing to roll back`]
-  if ('args' in part) {
-    const now = argsOf(containerIn(object) ?? null)
-    if (JSON.stringify(now) !== JSON.stringify(part.ours))
-      return [`the arguments of ${nameIn(path)} have been changed since and are left as they are`]
-  }
   await write(api, path, withPart(part, object))
   return describeConflict({ part })
 }
 
-function withPart(part: Part, object: JsonObject): JsonObject {
-  if ('args' in part) return withArgs(object, part.args)
-  if ('conversion' in part) return withAt(object, ['spec', 'conversion'], part.conversion)
-  return withWebhooks(object, (all, isTemplate) =>
-    withMissing(all, isTemplate ? part.template : part.webhooks),
-  )
-}
-
-function withMissing(
-  there: readonly JsonObject[],
-  taken: readonly JsonObject[],
-): readonly JsonObject[] {
-  const names = new Set(there.map((webhook) => textAt(webhook, 'name')))
-  const authority = there
-    .map((webhook) => textAt(webhook, 'clientConfig', 'caBundle'))
-    .find(Boolean)
-  return [
-    ...there,
-    ...taken
-      .filter((webhook) => !names.has(textAt(webhook, 'name')))
-      // Its certificate may have been renewed since.
-      .map((webhook) => {
-        const clientConfig = objectAt(webhook, 'clientConfig')
-        return authority === undefined
-          ? webhook
-          : { ...webhook, clientConfig: { ...clientConfig, caBundle: authority } }
-      }),
-  ]
+function withPart({ webhooks, conversion }: Part, object: JsonObject): JsonObject {
+  if (conversion) return withAt(object, ['spec', 'conversion'], conversion)
+  if (!webhooks) return withControllers(object, withNodePools)
+  return withWebhooks(object, (there) => {
+    const names = new Set(there.map((each) => textAt(each, 'name')))
+    return [...there, ...webhooks.filter((each) => !names.has(textAt(each, 'name')))]
+  })
 }
 
 async function withoutFinalizers(api: ApiServer): Promise<string[]> {

@@ -10,29 +10,16 @@ import { fieldsOf, poolVersions, type PoolVersion, type Schema } from './node-po
 export const carriedAnnotation = 'nodepool.openyurt.io/fields-of-other-versions'
 
 /**
- * On a NodePool: states in a version without the field that the pool has a host network (openyurt
- * pkg/apis/apps, conversions).
+ * On a NodePool of v1alpha1, and of v1beta1 without the field: states that the pool has a host
+ * network (openyurt pkg/apis/apps, conversions).
  */
 const hostNetworkAnnotation = hostNetworkLabel
 
 const sections = ['spec', 'status'] as const
 
-/**
- * The content of the annotation. `hostNetworkAnnotation` is the value of that annotation in
- * versions that do not read it, where v1alpha1 needs another one; `null`: it was absent.
- */
-interface CarriedFields {
-  readonly spec: JsonObject
-  readonly status: JsonObject
-  readonly hostNetworkAnnotation?: string | null
-}
+type Section = (typeof sections)[number]
 
-/** A pool with the fields of all versions. `annotation` is the host-network annotation. */
-interface MergedPool {
-  readonly spec: JsonObject
-  readonly status: JsonObject
-  readonly annotation: string | undefined
-}
+type Sections = Readonly<Record<Section, JsonObject>>
 
 /**
  * Answers a ConversionReview (apiextensions.k8s.io/v1) of pools: all objects in the desired
@@ -78,7 +65,7 @@ function convertedPools(
 }
 
 /**
- * A pool in another version, `apps.openyurt.io/<to>`. Nothing is lost either way: fields that `to`
+ * A pool in another version, `apps.openyurt.io/<to>`. No field is lost either way: fields that `to`
  * lacks are carried in an annotation, and become fields again in a version that has them. Where a
  * field and the annotation both have a value, the field wins: it was written last. Throws an Error
  * for an object that is no pool.
@@ -86,7 +73,20 @@ function convertedPools(
 export function convertedPool(pool: JsonObject, to: PoolVersion): JsonObject {
   const from = versionOf(pool)
   if (from === to) return pool
-  return projected(pool, mergedPoolOf(pool, from), to)
+  const merged = mergedSections(pool, from)
+  const carried: Record<string, Json> = {}
+  let converted: JsonObject = { ...pool, apiVersion: `apps.openyurt.io/${to}` }
+  for (const section of sections) {
+    const [own, others] = partition(merged[section], (name) => belongsTo(to, section, name))
+    if (valueAt(pool, section) !== undefined || Object.keys(own).length > 0)
+      converted = withAt(converted, [section], own)
+    if (Object.keys(others).length > 0) carried[section] = others
+  }
+  const inAnnotation = to === 'v1alpha1' && merged.spec['hostNetwork'] === true
+  return withAnnotations(converted, {
+    [hostNetworkAnnotation]: inAnnotation ? 'true' : undefined,
+    [carriedAnnotation]: Object.keys(carried).length > 0 ? JSON.stringify(carried) : undefined,
+  })
 }
 
 /** The version of a pool. Throws an Error for an object that is no pool. */
@@ -98,126 +98,56 @@ function versionOf(pool: JsonObject): PoolVersion {
   return version
 }
 
-function mergedPoolOf(pool: JsonObject, version: PoolVersion): MergedPool {
-  const carried = carriedFieldsOf(pool, version)
-  const own = { spec: objectAt(pool, 'spec'), status: objectAt(pool, 'status') }
-  const annotation = valueAt(pool, 'metadata', 'annotations', hostNetworkAnnotation)
-  const merged: MergedPool = {
-    spec: { ...carried?.spec, ...own.spec },
+/** The fields of all versions that a pool has, in its own version and carried. */
+function mergedSections(pool: JsonObject, version: PoolVersion): Sections {
+  const text = textAt(pool, 'metadata', 'annotations', carriedAnnotation)
+  // Any client may have written the annotation.
+  const carried = parseJson(text)
+  const [spec, status] = sections.map((section) => ({
+    ...validFields(objectAt(carried, section), section, version),
+    ...objectAt(pool, section),
+  })) as [JsonObject, JsonObject]
+  const said = textAt(pool, 'metadata', 'annotations', hostNetworkAnnotation)
+  const saysTrue = said.toLowerCase() === 'true'
+  const counts =
+    version === 'v1alpha1'
+      ? saysTrue !== (spec['hostNetwork'] === true)
+      : version === 'v1beta1' && !isObject(carried) && !('hostNetwork' in spec) && saysTrue
+  return {
+    spec: counts ? withAt(spec, ['hostNetwork'], saysTrue || undefined) : spec,
     // A pool without a status is new: a carried status comes from the pool that it was exported
     // from.
-    status: isObject(valueAt(pool, 'status')) ? { ...carried?.status, ...own.status } : {},
-    annotation: typeof annotation === 'string' ? annotation : undefined,
+    status: isObject(valueAt(pool, 'status')) ? status : {},
   }
-  if (version === 'v1alpha1') return withV1alpha1Annotation(merged, carried)
-  const isOldWay =
-    version === 'v1beta1' &&
-    carried === undefined &&
-    !('hostNetwork' in own.spec) &&
-    isTrueText(merged.annotation)
-  return isOldWay ? { ...merged, spec: { ...merged.spec, hostNetwork: true } } : merged
 }
 
-/**
- * v1alpha1 has the annotation in place of the field: it counts where it differs from the value that
- * the conversion put there.
- */
-function withV1alpha1Annotation(
-  merged: MergedPool,
-  carried: CarriedFields | undefined,
-): MergedPool {
-  const shownTrue = carried?.spec['hostNetwork'] === true
-  const said = isTrueText(merged.annotation)
-  if (said !== shownTrue) {
-    const spec = withAt(merged.spec, ['hostNetwork'], said ? true : undefined)
-    return { ...merged, spec }
-  }
-  const before = carried?.hostNetworkAnnotation
-  const isAsShown = merged.annotation === (shownTrue ? 'true' : undefined)
-  return before === undefined || !isAsShown
-    ? merged
-    : { ...merged, annotation: before ?? undefined }
-}
-
-function projected(pool: JsonObject, merged: MergedPool, to: PoolVersion): JsonObject {
-  const shown = to === 'v1alpha1' ? annotationForV1alpha1(merged) : merged.annotation
-  const carried = {
-    ...carriedSections(merged, to),
-    ...(shown !== merged.annotation && { hostNetworkAnnotation: merged.annotation ?? null }),
-  }
-  // Even an empty annotation has a meaning: the field counts, and not the host-network annotation.
-  const isNeeded =
-    Object.keys(carried).length > 0 ||
-    (to === 'v1beta1' && isTrueText(merged.annotation) && !('hostNetwork' in merged.spec))
-  const annotated = withAnnotations(pool, {
-    [hostNetworkAnnotation]: shown,
-    [carriedAnnotation]: isNeeded ? JSON.stringify(carried) : undefined,
-  })
-  const version = `apps.openyurt.io/${to}`
-  return sections.reduce<JsonObject>(
-    (sum, section) => {
-      const fields = ownFields(merged[section], section, to)
-      const isThere = valueAt(pool, section) !== undefined || Object.keys(fields).length > 0
-      return isThere ? withAt(sum, [section], fields) : sum
-    },
-    { ...annotated, apiVersion: version },
-  )
-}
-
-const annotationForV1alpha1 = ({ spec, annotation }: MergedPool): string | undefined => {
-  if (spec['hostNetwork'] === true) return isTrueText(annotation) ? annotation : 'true'
-  return isTrueText(annotation) ? undefined : annotation
-}
-
-const isTrueText = (annotation: string | undefined): boolean => annotation?.toLowerCase() === 'true'
+const has = (version: PoolVersion, section: Section, name: string): boolean =>
+  Object.hasOwn(fieldsOf[version][section], name)
 
 /** Unknown fields stay where they are: the API server prunes them. */
-const ownFields = (fields: JsonObject, section: 'spec' | 'status', to: PoolVersion): JsonObject =>
-  Object.fromEntries(
-    Object.entries(fields).filter(
-      ([name]) => Object.hasOwn(fieldsOf[to][section], name) || !knownAnywhere(section, name),
-    ),
-  )
+const belongsTo = (version: PoolVersion, section: Section, name: string): boolean =>
+  has(version, section, name) || !poolVersions.some((other) => has(other, section, name))
 
-const knownAnywhere = (section: 'spec' | 'status', name: string): boolean =>
-  poolVersions.some((version) => Object.hasOwn(fieldsOf[version][section], name))
-
-function carriedSections(merged: MergedPool, to: PoolVersion): JsonObject {
-  const carried = sections.map((section) => {
-    const own = ownFields(merged[section], section, to)
-    const others = Object.entries(merged[section]).filter(([name]) => !Object.hasOwn(own, name))
-    return [section, Object.fromEntries(others)] as const
-  })
-  return Object.fromEntries(carried.filter(([, fields]) => Object.keys(fields).length > 0))
-}
-
-/** `undefined` where the annotation is missing or malformed: any client may have written it. */
-function carriedFieldsOf(pool: JsonObject, version: PoolVersion): CarriedFields | undefined {
-  const said = parseJson(textAt(pool, 'metadata', 'annotations', carriedAnnotation))
-  if (!isObject(said)) return undefined
-  const before = said['hostNetworkAnnotation']
-  return {
-    spec: validFields(objectAt(said, 'spec'), 'spec', version),
-    status: validFields(objectAt(said, 'status'), 'status', version),
-    ...((typeof before === 'string' || before === null) && { hostNetworkAnnotation: before }),
-  }
+/** The members whose names are meant, and the others. */
+function partition(
+  fields: JsonObject,
+  isMeant: (name: string) => boolean,
+): readonly [JsonObject, JsonObject] {
+  const only = (meant: boolean): JsonObject =>
+    Object.fromEntries(Object.entries(fields).filter(([name]) => isMeant(name) === meant))
+  return [only(true), only(false)]
 }
 
 /**
  * Only fields that `version` lacks, with values that are valid in the version that has them: the
  * API server does not check them.
  */
-const validFields = (
-  fields: JsonObject,
-  section: 'spec' | 'status',
-  version: PoolVersion,
-): JsonObject =>
+const validFields = (fields: JsonObject, section: Section, version: PoolVersion): JsonObject =>
   Object.fromEntries(
     Object.entries(fields).filter(([name, value]) => {
-      if (Object.hasOwn(fieldsOf[version][section], name)) return false
-      const owner = poolVersions.find((other) => Object.hasOwn(fieldsOf[other][section], name))
+      const owner = poolVersions.find((other) => has(other, section, name))
       const schema = owner && fieldsOf[owner][section][name]
-      return schema !== undefined && fits(schema, value)
+      return schema && !has(version, section, name) && fits(schema, value)
     }),
   )
 
@@ -237,32 +167,25 @@ function withAnnotations(
 
 /** Whether `value` is valid under `schema`. */
 function fits(schema: Schema, value: Json): boolean {
-  switch (schema.type) {
-    case 'boolean':
-      return typeof value === 'boolean'
+  const { type, items, properties = {}, additionalProperties, required = [] } = schema
+  switch (type) {
     case 'integer':
       return Number.isInteger(value) && Math.abs(value as number) < 2 ** 31
-    case 'string':
-      return typeof value === 'string' && fitsText(schema, value)
     case 'array':
-      return isList(value) && value.every((item) => !schema.items || fits(schema.items, item))
+      return isList(value) && value.every((item) => !items || fits(items, item))
     case 'object':
-      return isObject(value) && fitsObject(schema, Object.entries(value))
+      return (
+        isObject(value) &&
+        required.every((name) => Object.hasOwn(value, name)) &&
+        Object.entries(value).every(([name, member]) => {
+          const known = Object.hasOwn(properties, name) ? properties[name] : additionalProperties
+          return known !== undefined && fits(known, member)
+        })
+      )
+    default: {
+      const isWord = schema.enum?.includes(value as string) ?? true
+      const isTime = schema.format !== 'date-time' || !Number.isNaN(Date.parse(value as string))
+      return typeof value === type && isWord && isTime
+    }
   }
-}
-
-const fitsText = ({ enum: words, format }: Schema, value: string): boolean =>
-  (words?.includes(value) ?? true) && (format !== 'date-time' || !Number.isNaN(Date.parse(value)))
-
-function fitsObject(schema: Schema, members: readonly (readonly [string, Json])[]): boolean {
-  const { properties, additionalProperties, required = [] } = schema
-  const known = new Map(Object.entries(properties ?? {}))
-  const named = new Set(members.map(([name]) => name))
-  return (
-    required.every((name) => named.has(name)) &&
-    members.every(([name, value]) => {
-      const member = known.get(name) ?? additionalProperties
-      return member !== undefined && fits(member, value)
-    })
-  )
 }

@@ -42,9 +42,11 @@ function randomObject(random: Random, schema: Schema): JsonObject {
 export function randomPool(random: Random, version: PoolVersion): JsonObject {
   const annotations = {
     ...(random.once(2) && { note: 'kept' }),
-    ...(random.once(2) && {
-      'nodepool.openyurt.io/hostnetwork': random.of(['true', 'True', 'false', '']),
-    }),
+    // In a conversion it goes where it is no field.
+    ...(version !== 'v1beta2' &&
+      random.once(2) && {
+        'nodepool.openyurt.io/hostnetwork': random.of(['true', 'True', 'false', '']),
+      }),
   }
   const section = (name: 'spec' | 'status') =>
     random.once(8)
