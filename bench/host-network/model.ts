@@ -1,4 +1,4 @@
-import { affinityAdmits, type SelectableNode } from '../../src/api/kube/scheduling.ts'
+import { affinityAdmits, type SelectableNode } from '../../test/kit/node-selector.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt, objectAt } from '../../src/api/kube/json-at.ts'

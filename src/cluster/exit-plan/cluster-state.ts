@@ -1,6 +1,5 @@
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
-import type { SelectableNode } from '../../api/kube/scheduling.ts'
 import { contextOf, type Context } from '../../node/lint/context.ts'
 import { isMirror } from '../admission/pod.ts'
 import type { ApiServer } from '../api/api-server.ts'
@@ -30,9 +29,14 @@ export interface PodFacts {
   readonly ended: boolean
 }
 
+export interface LabelledNode {
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+}
+
 /** The state from which the plan is made, read from the API server. */
 export interface ClusterState {
-  readonly nodes: readonly SelectableNode[]
+  readonly nodes: readonly LabelledNode[]
   readonly pods: readonly PodFacts[]
   /** Pools and the Pod Security levels of namespaces. */
   readonly context: Context
@@ -42,23 +46,20 @@ export interface ClusterState {
 const mostPods = 500_000
 
 /** Reads nodes, pools, namespaces and pods, page by page. Changes nothing. */
-export async function readClusterState(
-  api: ApiServer,
-  signal?: AbortSignal,
-): Promise<ClusterState> {
+export async function readClusterState(api: ApiServer): Promise<ClusterState> {
   const described: JsonObject[] = []
-  for await (const pool of api.list(poolsPath, {}, signal))
+  for await (const pool of api.list(poolsPath))
     described.push({ ...pool, apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' })
-  for await (const { metadata } of api.list('/api/v1/namespaces', {}, signal))
+  for await (const { metadata } of api.list('/api/v1/namespaces'))
     described.push({ kind: 'Namespace', ...(metadata !== undefined && { metadata }) })
-  const nodes: SelectableNode[] = []
-  for await (const node of api.list('/api/v1/nodes', {}, signal)) {
+  const nodes: LabelledNode[] = []
+  for await (const node of api.list('/api/v1/nodes')) {
     const { name, labels } = nodeFacts(node)
     nodes.push({ name, labels })
   }
   const pods: PodFacts[] = []
   const scheduled = { fieldSelector: 'spec.nodeName!=' }
-  for await (const pod of api.list('/api/v1/pods', scheduled, signal)) {
+  for await (const pod of api.list('/api/v1/pods', scheduled)) {
     if (pods.length === mostPods)
       throw new Error(`the cluster has more than ${mostPods} pods, which is beyond an exit plan`)
     pods.push(podFacts(pod))

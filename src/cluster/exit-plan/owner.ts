@@ -76,7 +76,6 @@ interface OwnerObject extends Omit<Owner, 'pods' | 'writer'> {
 export async function ownersOf(
   api: ApiServer,
   pods: readonly PodFacts[],
-  signal?: AbortSignal,
 ): Promise<readonly Owner[]> {
   const found = new Map<string, Promise<OwnerObject | undefined>>()
   const ownerOf = (pod: PodFacts): Promise<OwnerObject | undefined> => {
@@ -85,7 +84,7 @@ export async function ownersOf(
     const known = found.get(uid)
     if (known) return known
     const first = controller ?? { apiVersion: 'v1', kind: 'Pod', name: pod.name, uid }
-    const resolved = resolve(api, first, namespace, signal)
+    const resolved = resolve(api, first, namespace)
     found.set(uid, resolved)
     return resolved
   }
@@ -117,7 +116,6 @@ async function resolve(
   api: ApiServer,
   first: ControllerReference,
   namespace: string,
-  signal: AbortSignal | undefined,
 ): Promise<OwnerObject | undefined> {
   let reference = first
   let below: OwnerObject | undefined
@@ -125,7 +123,7 @@ async function resolve(
     const paths = pathsOf(reference, namespace)
     const named = { ...reference, namespace, ...(below?.writer && { writer: below.writer }) }
     if (paths.length === 0) return named
-    const { path, object } = await firstServed(api, paths, signal)
+    const { path, object } = await firstServed(api, paths)
     if (object === undefined || textAt(object, 'metadata', 'uid') !== reference.uid)
       return undefined
     const writer = writerOf(object)?.name ?? below?.writer
@@ -141,10 +139,9 @@ async function resolve(
 async function firstServed(
   api: ApiServer,
   paths: readonly string[],
-  signal: AbortSignal | undefined,
 ): Promise<{ readonly path: string; readonly object?: JsonObject }> {
   for (const path of paths) {
-    const object = await api.get(path, { signal })
+    const object = await api.get(path)
     if (object !== undefined) return { path, object }
   }
   return { path: '' }

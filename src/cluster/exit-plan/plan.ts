@@ -1,11 +1,10 @@
 import type { JsonObject } from '../../api/kube/json.ts'
-import { obstacleIn } from '../../api/kube/host-network-pod.ts'
 import { objectAt, valueAt } from '../../api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
-import { affinityAdmits, type SelectableNode } from '../../api/kube/scheduling.ts'
+import { placementOf } from '../../node/lint/placement.ts'
 import { findingsIn } from '../../node/lint/rules.ts'
 import { affinityKeptOff } from '../components/placement.ts'
-import type { ClusterState, PodFacts } from './cluster-state.ts'
+import type { ClusterState, LabelledNode, PodFacts } from './cluster-state.ts'
 import { printable, type Owner } from './owner.ts'
 import { patchOf, templateIn, type Intent, type PlannedPatch } from './patch.ts'
 import { reasonsToLeave, stuckFor, type PlanChoices } from './remarks.ts'
@@ -77,16 +76,15 @@ function draftOf(owner: Owner, state: ClusterState, choices: PlanChoices): Draft
     const reasons = kind === 'CronJob' ? ['its running Jobs end by themselves'] : stuckFor(owner)
     return { intent, action: reasons.length > 0 ? 'leave' : 'wait', reasons, notes: [] }
   }
-  const nodeSelector = intent === 'keep-off' ? {} : placeOf(owner, template, state.nodes, standard)
+  const nodeSelector = intent === 'keep-off' ? {} : placeOf(owner, template, state, standard)
   const patch = patchOf(object, { intent, nodeSelector })
-  const obstacle = intent === 'host-network' ? obstacleIn(valueAt(template, 'spec')) : undefined
   const reasons = reasonsToLeave(owner, { template, intent, isMixed }, choices)
   return {
     intent,
     action: reasons.length > 0 ? 'leave' : 'patch',
     ...(patch && { patch }),
     reasons,
-    notes: obstacle ? [obstacle.message] : [],
+    notes: [],
   }
 }
 
@@ -94,12 +92,11 @@ function draftOf(owner: Owner, state: ClusterState, choices: PlanChoices): Draft
 function placeOf(
   { pods }: Owner,
   template: JsonObject,
-  nodes: readonly SelectableNode[],
+  { nodes, context }: ClusterState,
   standard: readonly PodFacts[],
 ): Readonly<Record<string, string>> {
-  const spec = objectAt(template, 'spec')
-  const strays = nodes.some((node) => !isOnHost(node) && affinityAdmits(spec, node))
-  if (!strays || standard.length > 0) return {}
+  const [metadata, spec] = [objectAt(template, 'metadata'), objectAt(template, 'spec')]
+  if (standard.length > 0 || !placementOf({ metadata, spec }, context).standard) return {}
   const names = new Set(pods.map(({ node }) => node))
   const its = nodes.filter(({ name }) => names.has(name))
   if (its.length > 0 && its.every(isOnHost)) return { [hostNetworkLabel]: 'true' }
@@ -108,7 +105,7 @@ function placeOf(
   return pools.size === 1 && pool !== '' ? { [nodePoolLabel]: pool } : {}
 }
 
-const isOnHost = ({ labels }: SelectableNode): boolean => labels[hostNetworkLabel] === 'true'
+const isOnHost = ({ labels }: LabelledNode): boolean => labels[hostNetworkLabel] === 'true'
 
 /** Blocks steps that cannot work, by lint's rules on the patched object. */
 function linted(owner: Owner, draft: Draft, { context }: ClusterState): Step {

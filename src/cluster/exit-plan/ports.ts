@@ -1,6 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
-import { listAt, optionalTextAt, textAt, valueAt } from '../../api/kube/json-at.ts'
-import { portName, portsOnHost } from '../../api/kube/host-network-pod.ts'
+import { listAt, objectAt, optionalTextAt, textAt, valueAt } from '../../api/kube/json-at.ts'
 
 const lists = ['containers', 'initContainers'] as const
 
@@ -41,11 +40,12 @@ function portsOf(container: JsonObject, declared: Set<string>): readonly Json[] 
   const own = before.map((port) =>
     isObject(port) ? { ...port, hostPort: port['containerPort'] ?? 0 } : port,
   )
-  const probed = portsOnHost({ containers: [container] })
-    .filter((port) => !declared.has(portName(port)))
-    .map(({ port, protocol }) => ({ containerPort: port, hostPort: port, protocol }))
-  for (const { containerPort, protocol } of probed)
-    declared.add(portName({ port: containerPort, protocol }))
+  const probed: JsonObject[] = []
+  for (const port of probes.flatMap((name) => probedPort(objectAt(container, name)) ?? [])) {
+    if (declared.has(`${port}/TCP`)) continue
+    declared.add(`${port}/TCP`)
+    probed.push({ containerPort: port, hostPort: port, protocol: 'TCP' })
+  }
   const after = [...own, ...probed]
   const isSame =
     probed.length === 0 &&
@@ -78,8 +78,20 @@ function strategicPart({
   return { name, ports: parts }
 }
 
+/** `8080/TCP`. */
 const nameOf = (port: Json): string =>
-  portName({
-    port: Number(valueAt(port, 'containerPort') ?? 0),
-    protocol: optionalTextAt(port, 'protocol') ?? 'TCP',
-  })
+  `${Number(valueAt(port, 'containerPort') ?? 0)}/${optionalTextAt(port, 'protocol') ?? 'TCP'}`
+
+const probes = ['livenessProbe', 'readinessProbe', 'startupProbe']
+
+/** A probe of another host does not show a port of this pod; one of loopback probes the node. */
+function probedPort(probe: JsonObject): number | undefined {
+  for (const action of ['httpGet', 'tcpSocket', 'grpc']) {
+    const { port, host } = objectAt(probe, action)
+    if (typeof port === 'number' && port > 0 && (!host || isLoopback(host))) return port
+  }
+  return undefined
+}
+
+const isLoopback = (host: Json): boolean =>
+  typeof host === 'string' && /^(?:localhost|127\.[\d.]+|\[?::1\]?)$/i.test(host)

@@ -24,10 +24,12 @@ interface NodeModel {
   readonly taints: readonly JsonObject[]
 }
 
+type SchedulablePod = Pick<PodSubject, 'metadata' | 'spec'>
+
 /**
  * Decides by nodeSelector, required node affinity, the exclude annotation and the taints of pools.
  */
-export function placementOf(pod: PodSubject, context: Context): Placement {
+export function placementOf(pod: SchedulablePod, context: Context): Placement {
   const known = [...context.pools]
   const may = (node: NodeModel): boolean => admits(pod, node)
   const named = poolsNamed(pod)
@@ -70,7 +72,7 @@ export const mayRunOnHostNetwork = (spec: JsonObject): boolean =>
   admits({ metadata: {}, spec }, { labels: new Map([[hostNetworkLabel, 'true']]), taints: [] })
 
 /** Whether the pod may run there: false only where a known fact forbids it. */
-function admits(pod: Pick<PodSubject, 'metadata' | 'spec'>, node: NodeModel): boolean {
+function admits(pod: SchedulablePod, node: NodeModel): boolean {
   const selector = objectAt(pod.spec, 'nodeSelector')
   for (const [key, value] of Object.entries(selector)) {
     if (node.labels.has(key) && node.labels.get(key) !== value) return false
@@ -110,7 +112,7 @@ function expressionMay(expression: Json, { labels }: NodeModel): boolean {
 const keepsOff = (taint: JsonObject): boolean => taint['effect'] !== 'PreferNoSchedule'
 
 /** The pools that nodeSelector and affinity name. */
-function poolsNamed(pod: PodSubject): readonly string[] {
+function poolsNamed(pod: SchedulablePod): readonly string[] {
   const selected = optionalTextAt(pod.spec, 'nodeSelector', nodePoolLabel)
   const required = (requiredTerms(pod) ?? []).flatMap((term) =>
     listAt(term, 'matchExpressions').flatMap((expression) =>

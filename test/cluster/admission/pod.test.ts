@@ -3,7 +3,7 @@ import { keptOffHostNetwork } from '../../../src/cluster/admission/pod.ts'
 import type { Json, JsonObject } from '../../../src/api/kube/json.ts'
 import { valueAt } from '../../../src/api/kube/json-at.ts'
 import { roundOf, type Random } from '../../fuzz/random.ts'
-import { selects, type SelectableNode } from '../../../src/api/kube/scheduling.ts'
+import { selects, type SelectableNode } from '../../kit/node-selector.ts'
 
 const hostnetwork = 'nodepool.openyurt.io/hostnetwork'
 const off = { key: hostnetwork, operator: 'NotIn', values: ['true'] }
