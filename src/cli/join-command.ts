@@ -315,7 +315,7 @@ async function joined(values: Values, terminal: Terminal, progress: Progress): P
     terminal.err(`note: ${note}\n`)
   if (yurthub) {
     terminal.err(
-      `note: ${yurthub.path} starts a yurthub${ofServers(yurthub)}, which has the ports of the hub: ${yurthub.advice}; the hub starts once that has ended (docs/migrate-from-yurthub.md)\n`,
+      `note: ${yurthub.path} starts a yurthub, which has the ports of the hub: ${yurthub.advice}; the hub starts once that has ended (docs/migrate-from-yurthub.md)\n`,
     )
   }
   for (const note of shadowedBy(files)) terminal.err(`note: ${note}\n`)
@@ -441,18 +441,11 @@ function refuseHubAsServer(
   const hub = servers.find(ofNode)
   if (hub === undefined) return
   const from = given ? '--server-addr' : `the kubeconfig ${values['kubelet-kubeconfig']}`
-  const found = yurthub?.servers.filter((each) => !ofNode(new URL(each))) ?? []
-  const advice =
-    found.length > 0
-      ? `give those of yurthub, from ${yurthub?.path}: --server-addr=${found.join(',')}`
-      : 'give the API servers of the cluster with --server-addr'
+  const advice = `give the API servers of the cluster with --server-addr${yurthub ? `, as yurthub has them (${yurthub.path})` : ''}`
   throw new CannotJoin(
     `${from} leads to ${hub.origin}, where a hub of this node listens (nodehub or yurthub), and not to an API server: ${advice}`,
   )
 }
-
-const ofServers = ({ servers }: Yurthub): string =>
-  servers.length > 0 ? ` for ${servers.join(',')}` : ''
 
 /** Whether the pool is a host-network pool: as given, which must not differ from the cluster's. */
 async function hostNetworkOf(

@@ -25,8 +25,8 @@ const controllerNames = [nodePoolController, 'nodepool']
 const recordName = 'nodehub-cluster-taken-over'
 
 /**
- * A part of an object of yurt-manager that does nodehub's work, as it is recorded: the webhooks of a
- * configuration, the conversion of NodePools, or, with neither, the controllers of a Deployment.
+ * A part of an object of yurt-manager that does nodehub's work, as it is recorded: the webhooks of
+ * a configuration, the conversion of NodePools, or, with neither, the controllers of a Deployment.
  */
 interface Part {
   readonly path: string

@@ -38,38 +38,14 @@ export const asideName = (path: string): string => `.${posix.basename(path)}.nod
 /** The path of such a file. */
 export const asideOf = (path: string): string => `${posix.dirname(path)}/${asideName(path)}`
 
-/** The folder of the record in the hub's own. */
-const folderIn = (rootDir: string): string => `${rootDir}/adopted`
-
 /** The record of the adoption of this node. */
-export class Adoption {
-  readonly #files: NodeFiles
-  readonly #folder: string
-  readonly #record: RecordFile<AdoptionRecord>
-
+export class Adoption extends RecordFile<AdoptionRecord> {
   constructor(files: NodeFiles, rootDir: string) {
-    this.#files = files
-    this.#folder = folderIn(rootDir)
-    this.#record = new RecordFile(
+    const folder = `${rootDir}/adopted`
+    super(
       files,
-      `${this.#folder}/record.json`,
-      `restore it from a backup, or rename yurthub's files back by hand (.NAME.nodehub-adopted, docs/migrate-from-yurthub.md) and remove ${this.#folder}`,
+      folder,
+      `restore it from a backup, or rename yurthub's files back by hand (.NAME.nodehub-adopted, docs/migrate-from-yurthub.md) and remove ${folder}`,
     )
-  }
-
-  /** `undefined` where the node is not adopted. Throws where the record cannot be understood. */
-  read(): AdoptionRecord | undefined {
-    return this.#record.read()
-  }
-
-  write(record: AdoptionRecord): void {
-    this.#files.ownFolder(this.#folder, 0o700)
-    this.#record.write(record)
-  }
-
-  /** The last step of a roll back. */
-  forget(): void {
-    this.#record.remove()
-    this.#files.removeFolder(this.#folder)
   }
 }

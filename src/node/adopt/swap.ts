@@ -2,7 +2,7 @@ import { messageOf } from '../../config/settings.ts'
 import { newAuthority, storeAuthority } from '../../certificates/stored-authority.ts'
 import { hubPaths } from '../join/hub-files.ts'
 import type { FileChange } from '../join/join.ts'
-import { ownRights, type NodeFiles } from '../join/node-files.ts'
+import { ownRights, type NodeFile, type NodeFiles } from '../join/node-files.ts'
 import { sha256 } from '../join/record.ts'
 import { Adoption, asideName, asideOf, type AdoptionRecord } from './adoption-record.ts'
 
@@ -101,6 +101,11 @@ export async function rollBack(
   signal?: AbortSignal,
 ): Promise<readonly string[]> {
   const notes: string[] = []
+  const keepCopy = (path: string, file: NodeFile, why: string): void => {
+    const copy = `${rootDir}/left/${path.split('/').at(-1)}`
+    files.write(copy, { ...file, ...ownRights(0o600) })
+    notes.push(`${path} ${why}: a copy is in ${copy}`)
+  }
   const adoption = new Adoption(files, rootDir)
   if (record.phase !== 'rolling-back') adoption.write({ ...record, phase: 'rolling-back' })
   const bySystemd = 'systemd' in record.runBy
@@ -112,11 +117,7 @@ export async function rollBack(
       continue
     }
     const found = files.read(path)
-    if (found && sha256(found.content) !== sum) {
-      const copy = `${rootDir}/left/${path.split('/').at(-1)}`
-      files.write(copy, { ...found, ...ownRights(0o600) })
-      notes.push(`${path} was changed since: a copy is in ${copy}`)
-    }
+    if (found && sha256(found.content) !== sum) keepCopy(path, found, 'was changed since')
     files.remove(path)
   }
   const holders = isSwapped || bySystemd ? await control.portsFree(signal) : []
@@ -124,11 +125,7 @@ export async function rollBack(
   for (const path of record.aside) {
     if (!files.isThere(asideOf(path))) continue
     const other = files.isThere(path) ? files.read(path) : undefined
-    if (other !== undefined) {
-      const copy = `${rootDir}/left/${path.split('/').at(-1)}`
-      files.write(copy, { ...other, ...ownRights(0o600) })
-      notes.push(`${path} was written again meanwhile: a copy is in ${copy}`)
-    }
+    if (other) keepCopy(path, other, 'was written again meanwhile')
     files.rename(asideOf(path), path.split('/').at(-1) ?? '')
   }
   for (const path of hubPaths(record.runBy)) files.sweep(path)

@@ -152,7 +152,6 @@ export async function applyJoin(
   const authority = settings.ownAuthority ? await newAuthority() : undefined
   const joined = new JoinArchive(files, settings.rootDir)
   files.makeFolder(settings.rootDir, 0o700)
-  joined.begin()
   for (const original of plan.originals) joined.keep(original)
   joined.write(plan.record)
   // The kubelet does not start on a kubeconfig that names a certificate which is not there, and it

@@ -1,17 +1,21 @@
 import { isObject, parseJson } from '../../api/kube/json.ts'
 import { ownRights, type NodeFiles } from './node-files.ts'
 
-/** A file of JSON with nodehub's changes to a node; each write replaces it durably. */
+/** A folder with nodehub's changes to a node, in a file of JSON; each write replaces it durably. */
 export class RecordFile<T extends { readonly version: 1 }> {
-  readonly #files: NodeFiles
-  readonly #path: string
+  protected readonly files: NodeFiles
+  protected readonly folder: string
   readonly #advice: string
 
   /** `advice`: what to do where it cannot be understood. */
-  constructor(files: NodeFiles, path: string, advice: string) {
-    this.#files = files
-    this.#path = path
+  constructor(files: NodeFiles, folder: string, advice: string) {
+    this.files = files
+    this.folder = folder
     this.#advice = advice
+  }
+
+  get #path(): string {
+    return `${this.folder}/record.json`
   }
 
   /**
@@ -19,7 +23,7 @@ export class RecordFile<T extends { readonly version: 1 }> {
    * never counts as missing. What is in it is believed: only root writes there.
    */
   read(): T | undefined {
-    const file = this.#files.read(this.#path)
+    const file = this.files.read(this.#path)
     if (file === undefined) return undefined
     const record = parseJson(file.content.toString())
     if (isObject(record) && record['version'] === 1) return record as unknown as T
@@ -28,12 +32,14 @@ export class RecordFile<T extends { readonly version: 1 }> {
   }
 
   write(record: T): void {
+    this.files.ownFolder(this.folder, 0o700)
     const content = Buffer.from(`${JSON.stringify(record, undefined, 2)}\n`)
-    this.#files.write(this.#path, { content, ...ownRights(0o600) })
+    this.files.write(this.#path, { content, ...ownRights(0o600) })
   }
 
-  /** Removes it; a missing one is no failure. */
-  remove(): void {
-    this.#files.remove(this.#path)
+  /** Removes the record, then the folder if it is empty. A missing one is no failure. */
+  forget(): void {
+    this.files.remove(this.#path)
+    this.files.removeFolder(this.folder)
   }
 }

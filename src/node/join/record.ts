@@ -34,45 +34,28 @@ export interface JoinedNode {
 export const sha256 = (content: Uint8Array): string => hash('sha256', content)
 
 /** The record of a join and the originals, in `joined/` of the hub's folder. */
-export class JoinArchive {
-  readonly #files: NodeFiles
-  readonly #folder: string
-  readonly #record: RecordFile<JoinRecord>
-
+export class JoinArchive extends RecordFile<JoinRecord> {
   constructor(files: NodeFiles, rootDir: string) {
-    this.#files = files
-    this.#folder = `${rootDir}/joined`
-    this.#record = new RecordFile(
+    const folder = `${rootDir}/joined`
+    super(
       files,
-      `${this.#folder}/record.json`,
+      folder,
       'restore it from a backup, or roll back by hand what join changed ' +
-        `(docs/join.md; what stood there before is in ${this.#folder}/originals) and remove ${this.#folder}`,
+        `(docs/join.md; what stood there before is in ${folder}/originals) and remove ${folder}`,
     )
   }
 
   #originalOf(sha256: string): string {
-    return `${this.#folder}/originals/${sha256}`
-  }
-
-  /**
-   * `undefined` where the node has not joined. Throws where the record cannot be understood, with
-   * the remedy: it never counts as missing.
-   */
-  read(): JoinRecord | undefined {
-    return this.#record.read()
-  }
-
-  /** Makes the folders of the record, or takes those that are there, closed to others. */
-  begin(): void {
-    for (const folder of [this.#folder, `${this.#folder}/originals`])
-      this.#files.ownFolder(folder, 0o700)
+    return `${this.folder}/originals/${sha256}`
   }
 
   /** Keeps an original; it is there before any record names it. */
   keep(content: Buffer): void {
+    for (const folder of [this.folder, `${this.folder}/originals`])
+      this.files.ownFolder(folder, 0o700)
     const path = this.#originalOf(sha256(content))
     const own = { content, ...ownRights(0o600) }
-    if (!isSameFile(this.#files.read(path), own)) this.#files.write(path, own)
+    if (!isSameFile(this.files.read(path), own)) this.files.write(path, own)
   }
 
   /**
@@ -82,7 +65,7 @@ export class JoinArchive {
   original({ path, original }: RecordedFile): NodeFile | undefined {
     if (original === null) return undefined
     const { sha256: sum, mode, uid, gid } = original
-    const kept = this.#files.read(this.#originalOf(sum))
+    const kept = this.files.read(this.#originalOf(sum))
     if (kept === undefined || sha256(kept.content) !== sum) {
       throw new Error(
         `${this.#originalOf(sum)} is ${kept === undefined ? 'gone' : 'not what was kept there'}, which is what stood in ${path} ` +
@@ -92,16 +75,12 @@ export class JoinArchive {
     return { content: kept.content, mode, uid, gid }
   }
 
-  write(record: JoinRecord): void {
-    this.#record.write(record)
-  }
-
   /** Forgets the join: the record goes first, since the originals have no meaning without it. */
-  forget(): void {
-    this.#record.remove()
-    for (const name of this.#files.names(`${this.#folder}/originals`))
-      this.#files.remove(`${this.#folder}/originals/${name}`)
-    this.#files.removeFolder(`${this.#folder}/originals`)
-    this.#files.removeFolder(this.#folder)
+  override forget(): void {
+    super.forget()
+    for (const name of this.files.names(`${this.folder}/originals`))
+      this.files.remove(this.#originalOf(name))
+    this.files.removeFolder(`${this.folder}/originals`)
+    this.files.removeFolder(this.folder)
   }
 }

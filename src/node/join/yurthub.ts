@@ -1,5 +1,4 @@
 import { isHubAt } from '../../config/own-listeners.ts'
-import { serverAddress } from '../../config/value.ts'
 import type { NodeFiles } from './node-files.ts'
 import type { HubPorts } from './static-pod.ts'
 
@@ -9,15 +8,10 @@ export interface Yurthub {
   readonly path: string
   /** How to end it. */
   readonly advice: string
-  /** The API servers in its flags; empty where they are not found. */
-  readonly servers: readonly string[]
 }
 
-/**
- * The files that yurtadm writes: the drop-in has the flags (OpenYurt 1.6 on; before, a static pod).
- */
+/** The file that yurtadm writes (OpenYurt 1.6 on; before, a static pod). */
 const unit = '/etc/systemd/system/yurthub.service'
-const dropIns = `${unit}.d`
 
 /**
  * The ports that yurthub's proxies have, by default and in OpenYurt's charts, and the addresses at
@@ -33,33 +27,10 @@ export function yurthubOf(files: NodeFiles, manifestFolder: string): Yurthub | u
     .find((name) => /^yurt-?hub.*\.(ya?ml|json)$/.test(name))
   if (manifest !== undefined) {
     const path = `${manifestFolder}/${manifest}`
-    return {
-      path,
-      advice: `move ${path} out of ${manifestFolder}`,
-      servers: serversIn(files, [path]),
-    }
+    return { path, advice: `move ${path} out of ${manifestFolder}` }
   }
   if (files.read(unit) === undefined) return undefined
-  const more = files.names(dropIns).map((name) => `${dropIns}/${name}`)
-  return {
-    path: unit,
-    advice: 'systemctl disable --now yurthub',
-    servers: serversIn(files, [...more, unit]),
-  }
-}
-
-/** The servers of the first file that names any. Malformed addresses are left out. */
-function serversIn(files: NodeFiles, paths: readonly string[]): readonly string[] {
-  for (const path of paths) {
-    const text = files.read(path)?.content.toString() ?? ''
-    const value = /--server-addr(?:=|["',\s-]+)([^\s"']+)/.exec(text)?.[1] ?? ''
-    const servers = value.split(',').flatMap((each) => {
-      const parsed = each === '' ? undefined : serverAddress.parse(each)
-      return parsed && 'value' in parsed ? [parsed.value.origin] : []
-    })
-    if (servers.length > 0) return servers
-  }
-  return []
+  return { path: unit, advice: 'systemctl disable --now yurthub' }
 }
 
 /**
