@@ -1,6 +1,7 @@
-import type { ApiObject } from '../kube/object.ts'
+import { initialEventsEndAnnotation, type ApiObject } from '../kube/object.ts'
 import { resourceVersion, type ResourceVersion } from '../kube/resource-version.ts'
 import type { Status } from '../kube/status.ts'
+import type { Cursor } from './element.ts'
 
 /** One event of a watch. `frame`, if present, is the event as received, with its framing. */
 export type WatchEvent = ObjectEvent | BookmarkEvent | ErrorEvent | UnreadEvent
@@ -34,6 +35,14 @@ export interface ErrorEvent {
 export interface UnreadEvent {
   readonly type: 'UNREAD'
   readonly frame: Uint8Array
+}
+
+/** The event of a bookmark, whose object a cursor reads. */
+export function bookmarkEvent(object: Cursor, frame: Uint8Array): BookmarkEvent | UnreadEvent {
+  const { resourceVersion } = object
+  if (resourceVersion === '') return { type: 'UNREAD', frame }
+  const initialEventsEnd = object.annotation(initialEventsEndAnnotation) === 'true'
+  return { type: 'BOOKMARK', resourceVersion, initialEventsEnd, frame }
 }
 
 const eventTypes = new Set(['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR'])

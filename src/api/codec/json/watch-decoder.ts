@@ -1,13 +1,12 @@
 import { asBuffer } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
-import { optionalObjectAt, textAt } from '../../kube/json-at.ts'
 import type { Projection } from '../../kube/media-type.ts'
-import { initialEventsEndAnnotation } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
 import { MalformedBody, parsedJson } from '../malformed-body.ts'
 import { statusOf } from '../status.ts'
 import type { WatchDecoder } from '../decoder.ts'
-import { isEventType, type WatchEvent } from '../watch.ts'
+import { bookmarkEvent, isEventType, type WatchEvent } from '../watch.ts'
+import { JsonCursor } from './cursor.ts'
 import { apiObject, separateKind } from './single.ts'
 import { isSpace, Members } from './members.ts'
 import { Scanner } from './scanner.ts'
@@ -76,8 +75,7 @@ export class JsonWatchDecoder implements WatchDecoder {
     if (kind === 'ERROR')
       return { type: kind, status: statusOf(parsedJson(value.toString())), frame }
     if (kind === 'BOOKMARK') return this.#bookmark(value, frame)
-    const bytes = this.#withoutKind(value)
-    return { type: kind, object: apiObject(bytes), frame }
+    return { type: kind, object: apiObject(this.#withoutKind(value)), frame }
   }
 
   #withoutKind(value: Buffer): Buffer {
@@ -87,11 +85,10 @@ export class JsonWatchDecoder implements WatchDecoder {
   }
 
   #bookmark(value: Buffer, frame: Buffer): WatchEvent {
-    const metadata = optionalObjectAt(parsedJson(value.toString()), 'metadata')
-    const resourceVersion = textAt(metadata, 'resourceVersion')
-    if (resourceVersion === '') return { type: 'UNREAD', frame }
+    const object = apiObject(value)
+    // Such a one may lack its kind, too.
+    if (object.resourceVersion === '') return { type: 'UNREAD', frame }
     this.#withoutKind(value)
-    const end = textAt(metadata, 'annotations', initialEventsEndAnnotation)
-    return { type: 'BOOKMARK', resourceVersion, initialEventsEnd: end === 'true', frame }
+    return bookmarkEvent(new JsonCursor(this.gvk, object), frame)
   }
 }

@@ -1,12 +1,12 @@
 import { asBuffer } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
-import { initialEventsEndAnnotation } from '../../kube/object.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
 import { maxObjectBytes, MalformedBody } from '../malformed-body.ts'
 import type { WatchDecoder } from '../decoder.ts'
-import { isEventType, type WatchEvent } from '../watch.ts'
+import { bookmarkEvent, isEventType, type WatchEvent } from '../watch.ts'
 import { openEnvelope } from './envelope.ts'
-import { apiObject, metadataNumber } from './identity.ts'
+import { ProtobufCursor } from './cursor.ts'
+import { apiObject } from './identity.ts'
 import { readStatus } from './status.ts'
 import { Fields, lengthType } from './wire.ts'
 
@@ -77,8 +77,9 @@ export class ProtobufWatchDecoder implements WatchDecoder {
     const { gvk, raw } = openEnvelope(value)
     if (type === 'ERROR') return { type, status: readStatus(raw), frame }
     this.gvk = gvk
-    if (type === 'BOOKMARK') return bookmark(raw, frame)
-    return { type, object: apiObject(raw), frame }
+    const object = apiObject(raw)
+    if (type !== 'BOOKMARK') return { type, object, frame }
+    return bookmarkEvent(new ProtobufCursor(gvk, object), frame)
   }
 }
 
@@ -88,31 +89,4 @@ function rawOf(extension: Buffer): Buffer | undefined {
     if (fields.number === 1 && fields.type === lengthType) raw = fields.value
   }
   return raw
-}
-
-const annotationsNumber = 12
-
-function bookmark(raw: Buffer, frame: Buffer): WatchEvent {
-  const { resourceVersion } = apiObject(raw)
-  if (resourceVersion === '') return { type: 'UNREAD', frame }
-  let initialEventsEnd = false
-  for (const fields = new Fields(raw); fields.next();) {
-    if (fields.number !== metadataNumber || fields.type !== lengthType) continue
-    for (const meta = new Fields(raw, fields.valueStart, fields.valueEnd); meta.next();) {
-      if (meta.number !== annotationsNumber || meta.type !== lengthType) continue
-      const [key, value] = entryOf(meta.value)
-      if (key === initialEventsEndAnnotation) initialEventsEnd = value === 'true'
-    }
-  }
-  return { type: 'BOOKMARK', resourceVersion, initialEventsEnd, frame }
-}
-
-function entryOf(bytes: Buffer): [string, string] {
-  let key = ''
-  let value = ''
-  for (const fields = new Fields(bytes); fields.next();) {
-    if (fields.number === 1) key = fields.string
-    else if (fields.number === 2) value = fields.string
-  }
-  return [key, value]
 }
