@@ -1,9 +1,7 @@
 import { asBuffer } from '../../base/bytes.ts'
 import { openEnvelope } from '../../api/codec/protobuf/envelope.ts'
-import { readStatus } from '../../api/codec/protobuf/status.ts'
-import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { statusOf } from '../../api/codec/status.ts'
-import type { Json } from '../../api/kube/json.ts'
+import { readStatus, statusOf } from '../../api/codec/protobuf/status.ts'
+import { MalformedBody, parsedJson } from '../../api/codec/malformed-body.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { Status } from '../../api/kube/status.ts'
 
@@ -20,9 +18,9 @@ function readAnswer(encoding: Encoding, body: Buffer): Status | undefined {
   try {
     return encoding === 'protobuf'
       ? readStatus(openEnvelope(body).raw)
-      : statusOf(JSON.parse(body.toString()) as Json)
+      : statusOf(parsedJson(body.toString()))
   } catch (error) {
-    if (error instanceof MalformedBody || error instanceof SyntaxError) return undefined
+    if (error instanceof MalformedBody) return undefined
     throw error
   }
 }
