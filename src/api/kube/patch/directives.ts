@@ -42,14 +42,10 @@ function asList(value: Json, what: string): readonly Json[] {
   return value
 }
 
-/**
- * Removes the members that the patch does not retain. Throws a StatusError if it sets one of them.
- */
-export function retained(members: Map<string, Json>, { retain, members: set }: Directives): void {
+/** Removes the members that the patch does not retain. */
+export function retained(members: Map<string, Json>, { retain }: Directives): void {
   if (!retain) return
   const kept = new Set(retain)
-  for (const [name, value] of set)
-    if (value !== null && !kept.has(name)) throw malformed('invalid patch format of retainKeys')
   for (const name of members.keys()) if (!kept.has(name)) members.delete(name)
 }
 

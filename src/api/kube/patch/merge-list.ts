@@ -86,17 +86,3 @@ function keyed(item: Json, key: string): Json {
   if (identity === undefined) throw malformed(`map does not contain declared merge key: ${key}`)
   return identity
 }
-
-/** Throws a StatusError unless the elements that `patch` sets are in the order that it requests. */
-export function checkOrder(patch: readonly Json[], order: readonly Json[], key: string): void {
-  if (order.length === 0) return
-  const places = positions(order, key)
-  let last = -1
-  for (const item of patch) {
-    if (isObject(item) && Object.hasOwn(item, patchDirective)) continue
-    const place = places.get(identityOf(item, key)) ?? -1
-    if (place < last || place < 0)
-      throw malformed("The order in patch list doesn't match $setElementOrder list")
-    last = place
-  }
-}

@@ -10,7 +10,7 @@ import {
 } from './directives.ts'
 import { inOrder } from './element-order.ts'
 import { checkDepth } from './limits.ts'
-import { checkOrder, mergeList } from './merge-list.ts'
+import { mergeList } from './merge-list.ts'
 import type { MergeField, MergeSchema } from './merge-schema.ts'
 
 /**
@@ -34,11 +34,11 @@ function mergeObject(schema: MergeSchema, original: JsonObject, patch: JsonObjec
   const members = new Map<string, Json>(Object.entries(original))
   retained(members, directives)
   for (const [name, value] of directives.members) {
-    const merged = mergeMember(fieldOf(schema, name), members.get(name), value, directives, name)
+    const merged = mergeMember(fieldOf(schema, name), members.get(name), value)
     if (merged === undefined) members.delete(name)
     else members.set(name, merged)
   }
-  orderUnpatched(schema, members, directives)
+  order(schema, members, original, directives)
   deletePlainValues(members, directives)
   return Object.fromEntries(members)
 }
@@ -46,16 +46,8 @@ function mergeObject(schema: MergeSchema, original: JsonObject, patch: JsonObjec
 const fieldOf = (schema: MergeSchema, name: string): MergeField =>
   (Object.hasOwn(schema, name) ? schema[name] : undefined) ?? {}
 
-function mergeMember(
-  field: MergeField,
-  original: Json | undefined,
-  patch: Json,
-  { orders }: Directives,
-  name: string,
-): Json | undefined {
+function mergeMember(field: MergeField, original: Json | undefined, patch: Json): Json | undefined {
   if (patch === null) return undefined
-  const order = orders.get(name)
-  if (order) return mergeInOrder(field, original, patch, order)
   if (isObject(original) && isObject(patch))
     return mergeObject(field.members ?? {}, original, patch)
   if (isList(original) && isList(patch)) return mergeLists(field, original, patch)
@@ -73,31 +65,20 @@ function mergeLists(
   )
 }
 
-function mergeInOrder(
-  field: MergeField,
-  original: Json | undefined,
-  patch: Json,
-  order: readonly Json[],
-): Json | undefined {
-  if (!isList(patch) || (original !== undefined && !isList(original)))
-    throw malformed('invalid patch format of setElementOrder list')
-  const key = field.key ?? ''
-  checkOrder(patch, order, key)
-  const merged = original ? mergeLists(field, original, patch) : withoutDirectives(patch)
-  return isList(merged) ? inOrder(merged, order, original ?? [], key) : merged
-}
-
 /** An order may be requested without a change to the list. */
-function orderUnpatched(
+function order(
   schema: MergeSchema,
   members: Map<string, Json>,
-  directives: Directives,
+  original: JsonObject,
+  { orders }: Directives,
 ): void {
-  for (const [name, order] of directives.orders) {
+  for (const [name, wanted] of orders) {
     const list = members.get(name)
-    if (directives.members.has(name) || list === undefined) continue
+    if (list === undefined) continue
     if (!isList(list)) throw malformed('invalid patch format of setElementOrder list')
-    members.set(name, inOrder(list, order, list, fieldOf(schema, name).key ?? ''))
+    const before = original[name]
+    const key = fieldOf(schema, name).key ?? ''
+    members.set(name, inOrder(list, wanted, isList(before) ? before : [], key))
   }
 }
 
