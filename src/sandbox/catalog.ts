@@ -1,5 +1,5 @@
 import type { GVR } from '../api/kube/gvk.ts'
-import { listAt, optionalTextAt, textAt, valueAt } from '../api/kube/json-at.ts'
+import { listAt, objectAt, optionalTextAt, textAt, valueAt } from '../api/kube/json-at.ts'
 import { resourceNotFound, StatusError } from '../api/kube/status.ts'
 import { builtinKinds, customKind, type Kind } from './kinds.ts'
 import type { KubeObject } from './object.ts'
@@ -50,29 +50,25 @@ export class Catalog {
 }
 
 function kindsOf(definition: KubeObject): Kind[] {
-  const names = {
-    kind: textAt(definition, 'spec', 'names', 'kind'),
-    plural: textAt(definition, 'spec', 'names', 'plural'),
-    singular:
-      optionalTextAt(definition, 'spec', 'names', 'singular') ??
-      textAt(definition, 'spec', 'names', 'kind').toLowerCase(),
-    shortNames: listAt(definition, 'spec', 'names', 'shortNames').map(String),
-    categories: listAt(definition, 'spec', 'names', 'categories').map(String),
-  }
-  const group = textAt(definition, 'spec', 'group')
-  const namespaced = optionalTextAt(definition, 'spec', 'scope') === 'Namespaced'
+  const names = objectAt(definition, 'spec', 'names')
+  const name = textAt(names, 'kind')
   return listAt(definition, 'spec', 'versions')
     .filter((version) => valueAt(version, 'served') === true)
     .map((version) =>
       customKind(
-        group,
-        textAt(version, 'name'),
-        namespaced,
-        names,
-        valueAt(version, 'subresources', 'status') !== undefined,
-        listAt(version, 'selectableFields').map((field) =>
-          textAt(field, 'jsonPath').replace(/^\./, ''),
-        ),
+        `${textAt(definition, 'spec', 'group')}/${textAt(version, 'name')}`,
+        name,
+        textAt(names, 'plural'),
+        {
+          singular: optionalTextAt(names, 'singular') ?? name.toLowerCase(),
+          namespaced: textAt(definition, 'spec', 'scope') === 'Namespaced',
+          shortNames: listAt(names, 'shortNames').map(String),
+          categories: listAt(names, 'categories').map(String),
+          fields: listAt(version, 'selectableFields').map((field) =>
+            textAt(field, 'jsonPath').replace(/^\./, ''),
+          ),
+          hasStatus: valueAt(version, 'subresources', 'status') !== undefined,
+        },
       ),
     )
 }

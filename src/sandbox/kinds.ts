@@ -184,31 +184,19 @@ const customVerbs = [
   'watch',
 ]
 
-export interface CustomNames {
-  readonly kind: string
-  readonly plural: string
-  readonly singular: string
-  readonly shortNames: readonly string[]
-  readonly categories: readonly string[]
-}
-
 /** The resource one served version of a CustomResourceDefinition brings. */
 export const customKind = (
-  group: string,
-  version: string,
-  namespaced: boolean,
-  names: CustomNames,
-  withStatus: boolean,
-  fields: readonly string[],
-): Kind => ({
-  gvr: { group, version, resource: names.plural },
-  kind: names.kind,
-  singular: names.singular,
-  namespaced,
-  verbs: customVerbs,
-  shortNames: names.shortNames,
-  categories: names.categories,
-  subresources: withStatus ? [status] : [],
-  fields,
-  custom: true,
-})
+  apiVersion: string,
+  name: string,
+  resource: string,
+  entry: Entry & { readonly hasStatus: boolean },
+): Kind => {
+  const { hasStatus: withStatus, ...given } = entry
+  const subresources = withStatus ? [status] : []
+  return {
+    ...kind(apiVersion, name, resource, given),
+    verbs: customVerbs,
+    subresources,
+    custom: true,
+  }
+}

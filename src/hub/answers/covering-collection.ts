@@ -36,9 +36,8 @@ export type WantedCollection = Pick<CoveringCollection, 'representation' | 'key'
 export const wantedCollections = (
   exchange: Exchange,
   info: ResourceRequest,
-  representations: readonly Representation[] = exchange.representations,
 ): readonly WantedCollection[] =>
-  representations.map((representation) => ({
+  exchange.representations.map((representation) => ({
     representation,
     key: collectionKey(exchange, info, representation),
   }))

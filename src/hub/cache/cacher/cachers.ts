@@ -130,8 +130,7 @@ export class Cachers implements AsyncDisposable {
   offline(exchange: Exchange, info: ResourceRequest): WatchReply | undefined {
     const { resourceVersion: requested, sendInitialEvents } = listOptionsOf(info.query, true, true)
     const { store } = this.#parts
-    const representations = exchange.representations.filter(isWatchable)
-    const source = coveringCollection(wantedCollections(exchange, info, representations), store)
+    const source = coveringCollection(wantedCollections(exchange, info), store)
     // Without versions that compare no event can be said to follow.
     if (!source || resourceVersion(source.resourceVersion) === undefined) return undefined
     const cacher = this.#of(exchange, source.key, source.representation)
@@ -368,9 +367,6 @@ function leastVersion({ query }: ResourceRequest): '' | '0' | ResourceVersion | 
   const requested = query.get('resourceVersion') ?? ''
   return requested === '' || requested === '0' ? requested : resourceVersion(requested)
 }
-
-/** Watches of Tables pass through. */
-const isWatchable = ({ projection }: Representation): boolean => projection !== 'table'
 
 const tooOld = (version: string): string => `too old resource version: ${version}`
 
