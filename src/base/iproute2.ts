@@ -48,25 +48,6 @@ interface ShownInterface {
   readonly addr_info?: readonly { readonly local?: string }[]
 }
 
-/** Adds a dummy interface without an address. */
-export async function addDummy(name: string): Promise<void> {
-  await ip('link', 'add', 'dev', name, 'type', 'dummy')
-}
-
-/** Brings an interface up. */
-export async function setUp(name: string): Promise<void> {
-  await ip('link', 'set', 'dev', name, 'up')
-}
-
-export async function setAlias(name: string, alias: string): Promise<void> {
-  await ip('link', 'set', 'dev', name, 'alias', alias)
-}
-
-/** Adds the one address. */
-export async function addAddress(name: string, address: string): Promise<void> {
-  await ip(...addressArguments(name, address))
-}
-
 /**
  * The arguments of `ip` that add the one address. An IPv4 address has the scope `link`, so that the
  * kernel never chooses it as the source of what the node sends elsewhere. An IPv6 address can be
@@ -77,12 +58,8 @@ export function addressArguments(name: string, address: string): readonly string
   return ['address', 'add', `${address}/${bits}`, 'dev', name, ...more]
 }
 
-export async function deleteInterface(name: string): Promise<void> {
-  await ip('link', 'delete', 'dev', name)
-}
-
-/** What `ip` prints. */
-function ip(...args: readonly string[]): Promise<string> {
+/** What `ip` prints. Rejects with `InterfaceFault`. */
+export function ip(...args: readonly string[]): Promise<string> {
   const options = { timeout: longestMs, killSignal: 'SIGKILL', maxBuffer: mostBytes } as const
   return new Promise((resolve, reject) => {
     execFile('ip', args, options, (failure, output, complaint) => {

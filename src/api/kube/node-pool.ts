@@ -42,22 +42,14 @@ export const nodeBuckets: GVR = {
   resource: 'nodebuckets',
 }
 
-/** A resource whose answers the nodes of a pool share. */
-export interface SharedResource {
-  readonly group: string
-  readonly version: string
-  readonly resource: string
-}
-
 /** Resources that every pool shares (openyurt pkg/yurtmanager/webhook/nodepool/v1beta2). */
-export const alwaysShared: readonly SharedResource[] = [services, endpointSlices]
+export const alwaysShared: readonly GVR[] = [services, endpointSlices]
 
 /** A taint for each node of a pool. */
 export interface PoolTaint {
   readonly key: string
   readonly value?: string
   readonly effect: string
-  readonly timeAdded?: string
 }
 
 export interface NodePoolSpec {
@@ -67,26 +59,17 @@ export interface NodePoolSpec {
   readonly labels?: Readonly<Record<string, string>>
   readonly annotations?: Readonly<Record<string, string>>
   readonly taints?: readonly PoolTaint[]
-  readonly interConnectivity?: boolean
-  readonly enableLeaderElection?: boolean
-  /** `random` or `mark`. */
-  readonly leaderElectionStrategy?: string
-  readonly leaderNodeLabelSelector?: Readonly<Record<string, string>>
-  readonly leaderReplicas?: number
-  readonly poolScopeMetadata?: readonly SharedResource[]
+  readonly poolScopeMetadata?: readonly GVR[]
 }
 
 export interface NodePoolStatus {
   readonly readyNodeNum?: number
   readonly unreadyNodeNum?: number
   readonly nodes?: readonly string[]
-  readonly leaderEndpoints?: readonly { readonly nodeName: string; readonly address: string }[]
-  readonly leaderNum?: number
-  readonly leaderLastElectedTime?: string
   readonly conditions?: readonly JsonObject[]
 }
 
-/** A NodePool in its storage version, apps.openyurt.io/v1beta2; cluster-scoped. */
+/** What is read of a NodePool, in its storage version apps.openyurt.io/v1beta2; cluster-scoped. */
 export interface NodePool {
   readonly apiVersion: string
   readonly kind: string

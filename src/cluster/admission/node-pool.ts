@@ -1,3 +1,4 @@
+import type { GVR } from '../../api/kube/gvk.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { valueAt, listAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import {
@@ -5,7 +6,6 @@ import {
   hostNetworkLabel,
   nodePoolLabel,
   poolTypeLabel,
-  type SharedResource,
 } from '../../api/kube/node-pool.ts'
 import { forbidden, invalid, type Status, type StatusCause } from '../../api/kube/status.ts'
 import { wrongAnnotations, wrongName, wrongValue } from './names.ts'
@@ -35,7 +35,7 @@ export function defaultedPool(pool: JsonObject): JsonObject {
   return withAt(filled, ['status'], undefined)
 }
 
-const isShared = (other: Json, { group, version, resource }: SharedResource): boolean =>
+const isShared = (other: Json, { group, version, resource }: GVR): boolean =>
   textAt(other, 'group') === group &&
   textAt(other, 'version') === version &&
   textAt(other, 'resource') === resource

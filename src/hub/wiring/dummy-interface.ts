@@ -2,13 +2,10 @@ import { networkInterfaces as presentInterfaces } from 'node:os'
 import type { Logger } from 'pino'
 import { every } from '../../base/clock.ts'
 import {
-  addAddress,
-  addDummy,
-  deleteInterface,
+  addressArguments,
   InterfaceFault,
+  ip,
   networkInterfaces,
-  setAlias,
-  setUp,
   type NetworkInterface,
 } from '../../base/iproute2.ts'
 import { canonical } from '../../base/listening-sockets.ts'
@@ -128,13 +125,13 @@ export class DummyInterface implements AsyncDisposable {
       throw new InterfaceFault(`it is a ${found.kind ?? 'device'}; --dummy-if-name sets another`)
     try {
       if (!found) {
-        await addDummy(name)
-        await setAlias(name, this.#mark)
+        await ip('link', 'add', 'dev', name, 'type', 'dummy')
+        await ip('link', 'set', 'dev', name, 'alias', this.#mark)
       }
-      if (found?.isUp !== true) await setUp(name)
-      if (!found || !has(found)) await addAddress(name, address)
+      if (found?.isUp !== true) await ip('link', 'set', 'dev', name, 'up')
+      if (!found || !has(found)) await ip(...addressArguments(name, address))
     } catch (cause) {
-      if (!found) await deleteInterface(name).catch(() => undefined)
+      if (!found) await ip('link', 'delete', 'dev', name).catch(() => undefined)
       throw cause
     }
   }
@@ -147,7 +144,7 @@ export class DummyInterface implements AsyncDisposable {
     const { name } = this.#wanted
     try {
       const found = (await networkInterfaces()).find((each) => each.name === name)
-      if (found?.alias === this.#mark) await deleteInterface(name)
+      if (found?.alias === this.#mark) await ip('link', 'delete', 'dev', name)
     } catch (cause) {
       this.#parts.log.warn(`${name} stays: ${(cause as Error).message}`)
     }

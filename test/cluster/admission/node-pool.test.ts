@@ -6,13 +6,12 @@ import {
   validatePoolDeletion,
 } from '../../../src/cluster/admission/node-pool.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
-import type { NodePoolSpec, SharedResource } from '../../../src/api/kube/node-pool.ts'
 
-const pool = (spec: NodePoolSpec | JsonObject, metadata: JsonObject = {}): JsonObject => ({
+const pool = (spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
   apiVersion: 'apps.openyurt.io/v1beta2',
   kind: 'NodePool',
   metadata: { name: 'hangzhou', ...metadata },
-  spec: spec as JsonObject,
+  spec,
 })
 
 const services = { group: '', version: 'v1', resource: 'services' }
@@ -20,7 +19,7 @@ const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointsl
 const leases = { group: 'coordination.k8s.io', version: 'v1', resource: 'leases' }
 
 void t.test('a new pool gets defaults for omitted fields', async (t) => {
-  const cases: Readonly<Record<string, readonly [NodePoolSpec, NodePoolSpec]>> = {
+  const cases: Readonly<Record<string, readonly [JsonObject, JsonObject]>> = {
     'the type is empty': [{ type: '' }, {}],
     'a host network and replicas': [{ hostNetwork: true, leaderReplicas: 3 }, {}],
     'no strategy': [{ type: 'Edge', leaderElectionStrategy: '' }, {}],
@@ -41,7 +40,6 @@ void t.test('a new pool gets defaults for omitted fields', async (t) => {
     ],
   }
   for (const [what, [spec, filled]] of Object.entries(cases)) {
-    const shared: readonly SharedResource[] = [services, slices]
     t.match(
       defaultedPool(pool(spec, { labels: { foo: 'bar' } })),
       {
@@ -50,7 +48,7 @@ void t.test('a new pool gets defaults for omitted fields', async (t) => {
           type: 'Edge',
           leaderElectionStrategy: 'random',
           leaderReplicas: 1,
-          poolScopeMetadata: shared,
+          poolScopeMetadata: [services, slices],
           ...Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== '')),
           ...filled,
         },
@@ -65,7 +63,7 @@ void t.test('a new pool’s status is dropped', async (t) => {
 })
 
 void t.test('a new pool with invalid fields is refused', async (t) => {
-  const cases: Readonly<Record<string, readonly [JsonObject | NodePoolSpec, RegExp?]>> = {
+  const cases: Readonly<Record<string, readonly [JsonObject, RegExp?]>> = {
     normal: [{ type: 'Edge', leaderElectionStrategy: 'random' }],
     'with a host network': [{ type: 'Edge', hostNetwork: true }],
     'annotations beyond all measure': [
