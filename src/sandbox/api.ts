@@ -63,7 +63,7 @@ export function statusOf(cause: unknown): Status {
 /** The negotiated encoding of a Status, where it is one of those served; else indented JSON. */
 function formatOfError(seen: SeenRequest): ResponseFormat {
   try {
-    const offer = { protobuf: true, conversions: true, custom: false }
+    const offer = { protobuf: true, conversions: true }
     return { ...negotiate(seen, offer), projection: 'object' }
   } catch {
     return { ...plainJson(seen), pretty: true }

@@ -23,17 +23,9 @@ export interface Offer {
   readonly protobuf: boolean
   /** Whether there is a Table of it, and its metadata alone. */
   readonly conversions: boolean
-  /** The refusal for custom resources has other words. */
-  readonly custom: boolean
-  /** Whether there are watches of it. */
-  readonly streams?: boolean
 }
 
 const plainTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
-const streamTypes = [
-  'application/json;stream=watch',
-  'application/vnd.kubernetes.protobuf;stream=watch',
-]
 
 /**
  * The first acceptable representation, as apiserver pkg/endpoints/handlers/negotiation does it.
@@ -50,11 +42,7 @@ export function negotiate(request: SeenRequest, offer: Offer): ResponseFormat {
     return { encoding, projection, ...tableOptionsOf(found), pretty: wantsPretty(request) }
   }
   const known = parseAccept(accept).some(({ type }) => encodingOfType[type] !== undefined)
-  throw new StatusError(
-    known || offer.custom
-      ? onlyAcceptable(plainTypes)
-      : notAcceptable(offer.streams === true ? [...plainTypes, ...streamTypes] : plainTypes),
-  )
+  throw new StatusError((known ? onlyAcceptable : notAcceptable)(plainTypes))
 }
 
 const people = /^(curl|Wget|Mozilla\/5\.0)/

@@ -41,10 +41,6 @@ const checks = new Set(['/healthz', '/livez', '/readyz'])
 const version: JsonObject = {
   major: '1',
   minor: '35',
-  emulationMajor: '1',
-  emulationMinor: '35',
-  minCompatibilityMajor: '1',
-  minCompatibilityMinor: '34',
   gitVersion: 'v1.35.6',
   gitCommit: 'sandbox',
   gitTreeState: 'clean',
@@ -72,12 +68,6 @@ const documents: Record<string, (api: Api, call: Call) => void> = {
       id_token_signing_alg_values_supported: ['ES256'],
     }
     sendJson(call, goJson(configuration))
-  },
-  '/': (api, call) => {
-    const paths = ['/api', '/api/v1', '/apis', '/healthz', '/livez', '/openapi/v2', '/openapi/v3']
-    const { groups } = groupList(api.registry.catalog)
-    const all = [...paths, ...groups.map(({ name }) => `/apis/${name}`), '/readyz', '/version']
-    sendJson(call, goJson({ paths: all.toSorted() }, 2))
   },
 }
 
@@ -114,7 +104,7 @@ function discover(api: Api, call: Call, path: string): boolean {
 
 function sendDiscovery(call: Call, document: JsonObject): void {
   const gvk: GVK = { group: '', version: 'v1', kind: printed(document['kind']) }
-  const offer = { protobuf: hasProtobuf(gvk), conversions: false, custom: false }
+  const offer = { protobuf: hasProtobuf(gvk), conversions: false }
   sendObject(call, gvk, document, negotiate(call.seen, offer))
 }
 

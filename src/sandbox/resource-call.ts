@@ -16,13 +16,8 @@ export interface ResourceCall extends Call {
 }
 
 /** Negotiates the format of the answer. Throws a StatusError 406. */
-export const formatOf = ({ kind, seen, info }: ResourceCall): ResponseFormat =>
-  negotiate(seen, {
-    protobuf: !kind.custom && hasProtobuf(gvkOf(kind)),
-    conversions: true,
-    custom: kind.custom,
-    streams: info.verb === 'list' || info.verb === 'watch',
-  })
+export const formatOf = ({ kind, seen }: ResourceCall): ResponseFormat =>
+  negotiate(seen, { protobuf: !kind.custom && hasProtobuf(gvkOf(kind)), conversions: true })
 
 export function sendResource(
   call: ResourceCall,

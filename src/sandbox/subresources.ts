@@ -35,7 +35,7 @@ const handlers: Record<string, Handler> = {
 const tokenRequest: GVK = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
 
 const formatFor = ({ seen }: ResourceCall, gvk: GVK): ResponseFormat =>
-  negotiate(seen, { protobuf: hasProtobuf(gvk), conversions: false, custom: false })
+  negotiate(seen, { protobuf: hasProtobuf(gvk), conversions: false })
 
 const bodyAs = ({ request }: ResourceCall, gvk: GVK): Promise<JsonObject> =>
   readObject(request, { kind: gvk.kind, apiVersion: apiVersionOf(gvk) })
