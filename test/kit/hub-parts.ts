@@ -116,7 +116,7 @@ export async function startHubParts(
     reviews,
   )
   const upstreamParts: UpstreamPathParts = {
-    forward: withAuthenticationOutcome(forward),
+    forward: withAuthenticationOutcome(forward, async () => undefined),
     upgrade: upgrader(cloud, connections),
     recorder,
     store,

@@ -17,9 +17,12 @@ import type { Cloud } from '../upstream/cloud.ts'
 
 /**
  * The same forwarder; it reports each answer to the caller's claim, and returns it once a new
- * verdict on the token is on the disk.
+ * verdict on the token is on the disk, and `onForbidden` has resolved for a 403.
  */
-export function withAuthenticationOutcome(forward: Forward): Forward {
+export function withAuthenticationOutcome(
+  forward: Forward,
+  onForbidden: (exchange: Exchange, reply: UpstreamReply) => Promise<void>,
+): Forward {
   const heeding = async (
     exchange: Exchange,
     claim: Claim,
@@ -31,6 +34,7 @@ export function withAuthenticationOutcome(forward: Forward): Forward {
     const isOfApiServer = !isRelayed(info) && !reply.isStarting
     if (reply.status !== 401 || isOfApiServer)
       await claim.onUpstreamAnswer({ method, status: reply.status, headers: reply.headers })
+    if (reply.status === 403) await onForbidden(exchange, reply)
     return reply
   }
   return (exchange, options) =>

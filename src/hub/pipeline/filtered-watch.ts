@@ -8,9 +8,8 @@ import {
   type Reply,
   type WatchReply,
 } from '../../http/exchange/exchange.ts'
-import type { FilterChain } from '../filter/chain.ts'
+import { filterEvent, type FilterChain } from '../filter/chain.ts'
 import { decideAlike, unfiltered, type ChainState } from '../filter/chain-state.ts'
-import { filterEvent } from '../filter/event.ts'
 import type { Filters } from '../filter/filters.ts'
 import { filtersChanged, type ClientCollection, type ShownStates } from '../filter/shown-states.ts'
 import { resourceVersion, type ResourceVersion } from '../../api/kube/resource-version.ts'

@@ -14,7 +14,6 @@ import { reviewResource } from '../answers/recorded-reviews.ts'
 import type { ObjectStore, Withdrawal } from '../store/store.ts'
 import { documentResource } from '../store/document.ts'
 import { tokenResource } from '../store/token-name.ts'
-import type { Forward } from '../upstream/forward.ts'
 
 interface WithdrawnRightsParts {
   readonly store: Pick<ObjectStore, 'withdraw'>
@@ -24,33 +23,17 @@ interface WithdrawnRightsParts {
 
 /**
  * What is recorded for a caller with a token is an API server's yes of that time; a 403 takes it
- * back. The store then no longer gives the caller what it may not have, before the 403 is passed
- * on: the object, for a get of it, or the lists that have the refused one, for a list or watch.
+ * back. To be called with the 403 before it is passed on: the store then no longer gives the caller
+ * what it may not have, the object, for a get of it, or the lists that have the refused one, for a
+ * list or watch.
  */
-export class WithdrawnRights {
-  readonly #parts: WithdrawnRightsParts
-
-  constructor(parts: WithdrawnRightsParts) {
-    this.#parts = parts
-  }
-
-  /** The same forwarder; heeds its answers to callers with tokens. */
-  heeding(forward: Forward): Forward {
-    const heeded: Forward = async (exchange, options) => {
-      const reply = await forward(exchange, options)
-      if (reply.status === 403) await this.#refused(exchange, reply)
-      return reply
-    }
-    return (exchange, options) =>
-      (exchange.credential === 'caller' ? heeded : forward)(exchange, options)
-  }
-
-  async #refused(exchange: Exchange, { headers, isStarting }: UpstreamReply): Promise<void> {
+export const withdrawingRights =
+  ({ store, onFailure }: WithdrawnRightsParts) =>
+  async (exchange: Exchange, { headers, isStarting }: UpstreamReply): Promise<void> => {
     // An answer of a pod, or to another user, is no decision about this one.
     if (exchange.credential !== 'caller' || !isProven(exchange)) return
     if (!changesNothing(exchange) || isRelayed(exchange.info)) return
     if (impersonates(exchange.headers) || isStarting || !isFromApiServer(headers)) return
-    const { store, onFailure } = this.#parts
     const { identity, info } = exchange
     const holders = holdersOf(identity)
     const withdrawals: readonly Withdrawal[] = info.isResource
@@ -58,7 +41,6 @@ export class WithdrawnRights {
       : [{ of: 'objects', gvr: documentResource, namespace: '', name: info.path }]
     await Promise.all(withdrawals.map((each) => store.withdraw(holders, each))).catch(onFailure)
   }
-}
 
 /** A service account is one caller, whichever its uid: its rights are given to its name. */
 function holdersOf(identity: Identity): string {

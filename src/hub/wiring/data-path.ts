@@ -13,7 +13,7 @@ import type { OnUnpacked } from '../../http/exchange/unpacked.ts'
 import { ShownStates } from '../filter/shown-states.ts'
 import { reachAtNode } from '../identity/caller.ts'
 import { Claims } from '../identity/claims.ts'
-import { WithdrawnRights } from '../pipeline/withdrawn-rights.ts'
+import { withdrawingRights } from '../pipeline/withdrawn-rights.ts'
 import { RecordedReviews } from '../answers/recorded-reviews.ts'
 import { NodeWrites } from '../answers/node-writes.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
@@ -84,7 +84,7 @@ export function cloudPath(parts: CloudPathParts) {
     onUnpacked,
   })
   const reviews = new RecordedReviews(store, parts.keys.tokens.reveal())
-  const rights = new WithdrawnRights({
+  const withdraw = withdrawingRights({
     store,
     onFailure: (err) =>
       log.error({ err }, 'a withdrawn right is not on the disk: a restart may bring it back'),
@@ -101,7 +101,7 @@ export function cloudPath(parts: CloudPathParts) {
   }
   const callersUpstream: UpstreamPathParts = {
     ...ownUpstream,
-    forward: rights.heeding(withAuthenticationOutcome(forward)),
+    forward: withAuthenticationOutcome(forward, withdraw),
   }
   const upstream = upstreamHandlers(callersUpstream, onUnpacked)
   const cachers = cachersOf(parts, upstream, recorder)

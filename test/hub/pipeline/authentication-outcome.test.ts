@@ -42,7 +42,10 @@ async function heard(reply: BytesReply, url: string): Promise<readonly number[]>
       return undefined
     },
   })
-  const forward = withAuthenticationOutcome(async () => reply)
+  const forward = withAuthenticationOutcome(
+    async () => reply,
+    async () => undefined,
+  )
   const passed = await forward({ ...exchangeOf(url), claim }, { onOutcome: () => undefined })
   t.equal(passed.status, reply.status)
   return statuses
@@ -51,7 +54,10 @@ async function heard(reply: BytesReply, url: string): Promise<readonly number[]>
 void t.test('an answer is passed on once its proof of the token is on the disk', async (t) => {
   const written = Promise.withResolvers<void>()
   const claim = claimOf({ onUpstreamAnswer: () => written.promise })
-  const forward = withAuthenticationOutcome(async () => answer('{}'))
+  const forward = withAuthenticationOutcome(
+    async () => answer('{}'),
+    async () => undefined,
+  )
   let isAnswered = false
   const reply = forward({ ...exchangeOf(pod), claim }, { onOutcome: () => undefined }).then(
     () => (isAnswered = true),
