@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto'
-import { elapsed, jitter, now } from '../../base/clock.ts'
+import { jitter, now } from '../../base/clock.ts'
 import { WakeableSleep } from '../../base/wakeable-sleep.ts'
-import { timeText } from '../../certificates/validity.ts'
 import { messageOf } from '../../config/settings.ts'
 import { RequestDenied, RequestPending } from './signed-certificate.ts'
 
@@ -12,10 +11,6 @@ export interface RenewalPace {
   readonly longestRetryMs: number
   /** How long one attempt waits for approval. */
   readonly approvalMs: number
-  /** At most between two looks at a request that was not approved in that time. */
-  readonly longestPendingMs: number
-  /** At most between a denial and the next request; at first it is `longestRetryMs`. */
-  readonly longestDeniedMs: number
   /** The longest time between two looks at the clock, which may be set. */
   readonly lookMs: number
 }
@@ -23,10 +18,8 @@ export interface RenewalPace {
 /** Many nodes share a cluster, which keeps a denied request for an hour, and others for a day. */
 export const usualRenewalPace: RenewalPace = {
   firstRetryMs: 2_000,
-  longestRetryMs: 60_000,
+  longestRetryMs: 10 * 60_000,
   approvalMs: 60_000,
-  longestPendingMs: 5 * 60_000,
-  longestDeniedMs: 6 * 3_600_000,
   lookMs: 60_000,
 }
 
@@ -54,9 +47,9 @@ export interface CertificateRenewalOptions {
 }
 
 /**
- * Obtains a certificate whenever one is due, and tries again for as long as it takes. A request
- * that waits is looked at ever more rarely, and made once; after a denial the next one is made
- * later each time, whatever happens meanwhile: an approver that denies one will deny another.
+ * Obtains a certificate whenever one is due, and tries again for as long as it takes, ever more
+ * rarely: while attempts fail, a request waits, which is made once, or is denied, and while each
+ * new certificate is due at once, as API servers refuse it.
  */
 export class CertificateRenewal implements AsyncDisposable {
   readonly #options: CertificateRenewalOptions
@@ -64,18 +57,12 @@ export class CertificateRenewal implements AsyncDisposable {
   readonly #sleep = new WakeableSleep(this.#stopped.signal)
   readonly #running: Promise<void>
   #retryMs: number
-  #deniedMs: number
-  /** On the monotonic clock. */
-  #deniedUntil = 0
-  #wasDenied = false
-  #isPending = false
-  #why: string | undefined
+  #last: 'denied' | 'pending' | undefined
   #fault: string | undefined
 
   constructor(options: CertificateRenewalOptions) {
     this.#options = options
     this.#retryMs = options.pace.firstRetryMs
-    this.#deniedMs = options.pace.longestRetryMs
     this.#running = this.#run()
   }
 
@@ -84,19 +71,10 @@ export class CertificateRenewal implements AsyncDisposable {
     return this.#fault
   }
 
-  /**
-   * To be called when an attempt may succeed that failed before: it is made now, but not before its
-   * time after a denial.
-   */
+  /** To be called when an attempt may succeed that failed before: it is made now. */
   wake(): void {
     this.#retryMs = this.#options.pace.firstRetryMs
     this.#sleep.wake()
-  }
-
-  /** Makes an attempt now, also after a denial: an operator has changed something. */
-  retry(): void {
-    this.#deniedUntil = 0
-    this.wake()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -108,59 +86,39 @@ export class CertificateRenewal implements AsyncDisposable {
     const { signal } = this.#stopped
     const { dueMs, pace } = this.#options
     while (!signal.aborted) {
-      const due = Math.max(dueMs(), this.#deniedUntil - elapsed())
+      const due = dueMs()
       if (due > 0) {
+        this.#retryMs = pace.firstRetryMs
         await this.#sleep.sleep(Math.min(due, pace.lookMs))
         continue
       }
-      try {
-        await this.#attempt(signal)
-        // By a wrong clock, or with a life of minutes, the new one may be due at once.
-        await this.#sleep.sleep(pace.lookMs)
-      } catch (cause) {
-        if (signal.aborted) return
-        const retryMs = this.#failed(cause)
-        await this.#sleep.sleep(jitter(retryMs / 2, retryMs))
-      }
+      // By a wrong clock, or with a life of minutes, the new one may be due at once.
+      const leastMs = (await this.#attempt(signal)) ? pace.lookMs : 0
+      const retryMs = this.#retryMs
+      this.#retryMs = Math.min(2 * retryMs, pace.longestRetryMs)
+      await this.#sleep.sleep(Math.max(leastMs, jitter(retryMs / 2, retryMs)))
     }
   }
 
-  async #attempt(signal: AbortSignal): Promise<void> {
-    const { obtain, pace } = this.#options
-    const patienceMs = this.#isPending ? 0 : pace.approvalMs
-    const wasDenied = this.#wasDenied
-    this.#wasDenied = false
-    await obtain({ signal, patienceMs, wasDenied })
-    this.#why = this.#fault = undefined
-    this.#isPending = false
-    this.#retryMs = pace.firstRetryMs
-    this.#deniedMs = pace.longestRetryMs
-  }
-
-  /** Returns the time until the next attempt, if the last request was not denied. */
-  #failed(cause: unknown): number {
-    const { onFailure, pace } = this.#options
-    const why = messageOf(cause)
-    this.#isPending = cause instanceof RequestPending
-    this.#wasDenied = cause instanceof RequestDenied
-    const next = this.#wasDenied ? `; the next request is made at ${this.#denied()}` : ''
-    this.#fault = `${why}${next}`
-    if (why !== this.#why) onFailure(this.#fault)
-    this.#why = why
-    const retryMs = this.#retryMs
-    this.#retryMs = Math.min(
-      2 * retryMs,
-      this.#isPending ? pace.longestPendingMs : pace.longestRetryMs,
-    )
-    return this.#wasDenied ? 0 : retryMs
-  }
-
-  /** Puts the next request off, and returns its time, RFC 3339. */
-  #denied(): string {
-    const waitMs = jitter(this.#deniedMs / 2, this.#deniedMs)
-    this.#deniedMs = Math.min(2 * this.#deniedMs, this.#options.pace.longestDeniedMs)
-    this.#deniedUntil = elapsed() + waitMs
-    return timeText(now() + waitMs)
+  /** Whether there is a new certificate. */
+  async #attempt(signal: AbortSignal): Promise<boolean> {
+    const { obtain, onFailure, pace } = this.#options
+    const last = this.#last
+    this.#last = undefined
+    try {
+      const patienceMs = last === 'pending' ? 0 : pace.approvalMs
+      await obtain({ signal, patienceMs, wasDenied: last === 'denied' })
+      this.#fault = undefined
+      return true
+    } catch (cause) {
+      if (signal.aborted) return false
+      if (cause instanceof RequestPending) this.#last = 'pending'
+      else if (cause instanceof RequestDenied) this.#last = 'denied'
+      const why = messageOf(cause)
+      if (why !== this.#fault) onFailure(why)
+      this.#fault = why
+      return false
+    }
   }
 }
 

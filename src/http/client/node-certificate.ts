@@ -1,4 +1,3 @@
-import { elapsed } from '../../base/clock.ts'
 import { writeDurably } from '../../base/durable-file.ts'
 import { makeSyncedFolder } from '../../base/folder.ts'
 import { Secret } from '../../base/secret.ts'
@@ -66,20 +65,12 @@ export interface NodeCertificateOptions {
 
 /** Times, in milliseconds. */
 export interface NodeCertificatePace extends RenewalPace {
-  /**
-   * How long API servers have to refuse the certificate before another is requested; twice as long
-   * after each one that they refused as well.
-   */
-  readonly refusedMs: number
-  readonly longestRefusedMs: number
   /** Between two looks at the CA that the cluster publishes. */
   readonly caMs: number
 }
 
 const usualPace: NodeCertificatePace = {
   ...usualRenewalPace,
-  refusedMs: 60_000,
-  longestRefusedMs: 3_600_000,
   caMs: 3_600_000,
 }
 
@@ -104,19 +95,15 @@ class NoCertificate extends Error {
  */
 export class NodeCertificate implements AsyncDisposable {
   readonly #options: NodeCertificateOptions
-  readonly #pace: NodeCertificatePace
   readonly #stored: StoredPair
   readonly #rotation = new RotationTime()
   readonly #renewal: CertificateRenewal
   readonly #caRefresh: CaRefresh
-  #refusedSince: number | undefined
-  #refusedMs: number
   #caStored: Promise<void> = Promise.resolve()
 
   constructor(options: NodeCertificateOptions) {
     this.#options = options
-    this.#pace = options.pace ?? usualPace
-    this.#refusedMs = this.#pace.refusedMs
+    const { pace = usualPace } = options
     const { folder, name } = obtainedFiles(options.rootDir)
     makeSyncedFolder(folder, 0o700)
     this.#stored = new StoredPair(folder, name)
@@ -124,7 +111,7 @@ export class NodeCertificate implements AsyncDisposable {
       dueMs: () => this.#dueMs(),
       obtain: (attempt) => this.#obtain(attempt),
       onFailure: options.onFailure,
-      pace: this.#pace,
+      pace,
     })
     this.#caRefresh = new CaRefresh({
       servers: options.servers,
@@ -134,7 +121,7 @@ export class NodeCertificate implements AsyncDisposable {
       },
       store: (ca) => this.#storeCa(ca),
       onFailure: options.onCaFailure,
-      everyMs: this.#pace.caMs,
+      everyMs: pace.caMs,
     })
   }
 
@@ -159,9 +146,7 @@ export class NodeCertificate implements AsyncDisposable {
   async replaceToken(token: BootstrapToken): Promise<boolean> {
     if (!this.#options.bootstrap()) return false
     await writeDurably(obtainedFiles(this.#options.rootDir).token, `${textOfToken(token)}\n`)
-    this.#refusedMs = this.#pace.refusedMs
-    this.#renewal.retry()
-    this.#caRefresh.wake()
+    this.wake()
     return true
   }
 
@@ -173,17 +158,8 @@ export class NodeCertificate implements AsyncDisposable {
   #dueMs(): number {
     if (!this.#options.bootstrap()) return Infinity
     const pair = this.#stored.read()
-    if (pair === undefined || this.#ca() === undefined || this.#isRefused()) return 0
+    if (pair === undefined || this.#ca() === undefined || this.#options.isRefused()) return 0
     return this.#rotation.untilDue(pair.certificate)
-  }
-
-  #isRefused(): boolean {
-    if (!this.#options.isRefused()) {
-      this.#refusedSince = undefined
-      return false
-    }
-    this.#refusedSince ??= elapsed()
-    return elapsed() - this.#refusedSince >= this.#refusedMs
   }
 
   async #obtain({ wasDenied, ...patience }: RenewalAttempt): Promise<void> {
@@ -220,10 +196,6 @@ export class NodeCertificate implements AsyncDisposable {
     await this.#stored.replace({ certificate, key: pemOfKey(key) })
     if (credentials.ca !== undefined) await this.#storeCa(credentials.ca)
     onObtained(certificate)
-    const { refusedMs, longestRefusedMs } = this.#pace
-    const wasRefused = this.#refusedSince !== undefined
-    this.#refusedMs = wasRefused ? Math.min(2 * this.#refusedMs, longestRefusedMs) : refusedMs
-    this.#refusedSince = undefined
     onStored()
   }
 
