@@ -26,7 +26,7 @@ export const namesText = ({
   `${nameText(subject)}, issued by ${nameText(issuer)}`
 
 /** Node separates the parts of a name by newlines, the most general first. */
-export function nameText(name: string | undefined): string {
+function nameText(name: string | undefined): string {
   const parts = (name ?? '').split('\n').filter(Boolean)
   return parts.length === 0 ? 'without a name' : parts.toReversed().join(', ')
 }

@@ -70,8 +70,8 @@ export const apiCall =
       asking,
       patienceMs,
       unverified && mostOfUnverified,
-    ).catch(async (cause: unknown) => {
-      throw await explainTlsFailure(cause, server.origin, credentials, patienceMs)
+    ).catch((cause: unknown) => {
+      throw explainTlsFailure(cause, server.origin, credentials)
     })
     return { status, body: parseJson(text) }
   }

@@ -136,7 +136,7 @@ export class Connections implements AsyncDisposable {
       }
       return statuses
     } catch (cause) {
-      throw await explainTlsFailure(cause, origin, credentials, withinMs)
+      throw explainTlsFailure(cause, origin, credentials)
     } finally {
       await client.destroy()
     }

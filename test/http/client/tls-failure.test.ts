@@ -6,7 +6,6 @@ import {
 } from '../../../src/certificates/authority.ts'
 import { Connections } from '../../../src/http/client/connections.ts'
 import type { Credentials } from '../../../src/config/credentials.ts'
-import { intermediateAuthority } from '../../kit/certificates.ts'
 import { answerOf, rawUpstream } from '../../kit/wire/upstream.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
 
@@ -41,27 +40,15 @@ async function failure(t: Teardown, origin: string, credentials: Credentials): P
 /** No word of OpenSSL's source, and no advice for another program. */
 const raw = /openssl|\.c:\d|--use-system-ca|Node\.js/i
 
-void t.test('an expired certificate of a server: whose, when, and the clock here', async (t) => {
+void t.test('an expired certificate of a server: what, and the clock here', async (t) => {
   const expired = await cluster.issue({ ...serving, lifetimeMs: -60_000 })
   const { origin } = await rawUpstream(t, shows(expired))
   const { message, code } = (await failure(t, origin, trusting)) as NodeJS.ErrnoException
   t.match(
     message,
-    /127\.0\.0\.1:\d+: its certificate \(CN=kube-apiserver, issued by CN=kubernetes\) expired \d{4}-\S+Z, and this node's clock says \d{4}-\S+Z/,
+    /127\.0\.0\.1:\d+: its certificate, or that of its issuer, has expired, and this node's clock says \d{4}-\S+Z/,
   )
   t.equal(code, 'CERT_HAS_EXPIRED')
-})
-
-void t.test('the expired certificate of an authority in between is named as such', async (t) => {
-  const expired = await CertificateAuthority.create('kubernetes', -60_000)
-  const leaf = await expired.issue(serving)
-  const tls = { key: leaf.key, cert: `${leaf.certificate}${expired.certificate}` }
-  const { origin } = await rawUpstream(t, tls)
-  const { message } = await failure(t, origin, { ...trusting, ca: expired.certificate })
-  t.match(
-    message,
-    /the certificate of its issuer \(CN=kubernetes, issued by CN=kubernetes\) expired/,
-  )
 })
 
 void t.test(
@@ -71,32 +58,12 @@ void t.test(
     const { message } = await failure(t, origin, trusting)
     t.match(
       message,
-      "its certificate (CN=kube-apiserver, issued by CN=elsewhere) is not signed by the CA in /etc/kubernetes/pki/ca.crt, and the server does not send the certificate of CN=elsewhere: add that to the chain which it sends, or to the CA file; or the CA is another cluster's, or an old one",
+      "its certificate is not signed by the CA in /etc/kubernetes/pki/ca.crt: that is another cluster's, or an old one, or the server does not send the certificates between the two",
     )
     t.notMatch(message, raw)
     const without = await failure(t, origin, { files: [] })
     t.match(without.message, "is signed by none of the system's CAs: give the cluster's CA")
     t.notMatch(without.message, raw)
-  },
-)
-
-void t.test(
-  "another cluster's CA is distinguished from a chain that is not sent whole",
-  async (t) => {
-    const wrong = /is not signed by the CA in \S+: that is another cluster's, or an old one$/
-    const namesake = await (await CertificateAuthority.create('kubernetes')).issue(serving)
-    const { origin: ofNamesake } = await rawUpstream(t, shows(namesake))
-    t.match((await failure(t, ofNamesake, trusting)).message, wrong, 'one of the same name')
-    const leaf = await elsewhere.issue(serving)
-    const whole = { key: leaf.key, cert: leaf.certificate + elsewhere.certificate }
-    const { origin: toTheRoot } = await rawUpstream(t, whole)
-    t.match((await failure(t, toTheRoot, trusting)).message, wrong, 'sent up to its root')
-    const intermediate = await (await intermediateAuthority()).issue(serving)
-    const { origin: untilRoot } = await rawUpstream(t, shows(intermediate))
-    t.match(
-      (await failure(t, untilRoot, trusting)).message,
-      'the server does not send the certificate of CN=root',
-    )
   },
 )
 
