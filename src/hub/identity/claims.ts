@@ -178,13 +178,11 @@ const tokenProtocol = 'base64url.bearer.authorization.k8s.io.'
 
 /** The Authorization credential of a request. */
 export interface PresentedCredential {
-  /** The whole Authorization value, as sent or as derived from the WebSocket subprotocol. */
-  readonly text: string
   /**
-   * The token that an API server reads from it. Absent where an API server reads none and treats
-   * the caller as anonymous.
+   * The token that an API server reads from it; `undefined` where an API server reads none and
+   * treats the caller as anonymous.
    */
-  readonly token?: string
+  readonly token: string | undefined
 }
 
 /**
@@ -198,15 +196,14 @@ export function presentedCredential({
 }: Incoming): PresentedCredential | undefined {
   const authorization = headers.get('authorization')
   if (authorization !== undefined) {
-    const token = headers.isRepeated('authorization') ? undefined : bearerToken(authorization)
-    return { text: authorization, ...(token !== undefined && { token }) }
+    return { token: headers.isRepeated('authorization') ? undefined : bearerToken(authorization) }
   }
   if (!headers.has('sec-websocket-protocol')) return undefined
   const offered = headers.all('sec-websocket-protocol').flatMap((value) => value.split(','))
   const protocol = offered.map((name) => name.trim()).find((name) => name.startsWith(tokenProtocol))
   if (protocol === undefined) return undefined
   const token = Buffer.from(protocol.slice(tokenProtocol.length), 'base64url').toString()
-  return { text: `Bearer ${token}`, ...(upgrade && isToken(token) && { token }) }
+  return { token: upgrade && isToken(token) ? token : undefined }
 }
 
 function bearerToken(authorization: string): string | undefined {

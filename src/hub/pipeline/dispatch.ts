@@ -26,7 +26,6 @@ import {
 } from '../upstream/forward.ts'
 import type { Upgrade } from '../upstream/upgrade.ts'
 import { changesNothing, isObjectRead, isTrue } from '../../api/request/request-info.ts'
-import { within } from '../../base/clock.ts'
 
 /** The parts for reading from an API server and for recording. */
 export interface UpstreamPathParts {
@@ -64,10 +63,7 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const unlessOnline = async (exchange: Exchange): Promise<Reply> => {
     if (exchange.knownUntil?.aborted) throw new StatusError(noLongerKnown())
     if (exchange.knownUntil) return because(await fromCache(exchange, parts), onlyOfflineReason)
-    if (cloud.online === undefined) {
-      const early = await answerAtStartup(exchange, cloud, () => fromCache(exchange, parts))
-      if (early) return because(early, 'no API server has answered a probe since the start')
-    }
+    if (cloud.online === undefined) await cloud.onlineKnown()
     if (cloud.online === true) return cachers.online(exchange, forward)
     return because(await fromCache(exchange, parts), offlineReason)
   }
@@ -244,35 +240,3 @@ function forwardAndRecord(
  */
 const withProvenIdentity = (exchange: Exchange): Exchange =>
   isProven(exchange) ? exchange : { ...exchange, identity: provenIdentity(exchange) }
-
-/**
- * How long a read of any age waits for the first probe after the start: where API servers can be
- * reached, a probe takes less.
- */
-const patienceMs = 100
-
-/**
- * Waits until it is known whether the hub is online; but only briefly where the cache may answer:
- * an API server that accepts connections and does not answer is detected only at the timeout of its
- * probe, and a node that boots offline must not wait for that. Returns the cache's answer where it
- * is still unknown; `undefined` once it is known.
- */
-async function answerAtStartup(
-  exchange: Exchange,
-  cloud: Pick<Cloud, 'online' | 'onlineKnown'>,
-  fromCache: () => Promise<Reply | undefined>,
-): Promise<Reply | undefined> {
-  if (requiresUpstream(exchange)) {
-    await cloud.onlineKnown()
-    return undefined
-  }
-  await within(patienceMs, cloud.onlineKnown())
-  if (cloud.online !== undefined) return undefined
-  const reply = await fromCache().catch((error: unknown) => {
-    if (!(error instanceof StatusError)) throw error
-    return undefined
-  })
-  // An API server may answer a request that the cache refuses.
-  if (!reply) await cloud.onlineKnown()
-  return reply
-}

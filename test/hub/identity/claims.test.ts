@@ -36,7 +36,7 @@ function hub(t: Teardown, folder: string) {
   const proofs = new TokenVerdicts(join(folder, 'proofs.json'), () => undefined)
   t.teardown(() => proofs[Symbol.asyncDispose]())
   const claims = new Claims(Buffer.from('key'), proofs, keys)
-  const of = (token: string) => claims.of({ text: `Bearer ${token}`, token })
+  const of = (token: string) => claims.of({ token })
   const told = async (token: string, status: number, method = 'GET', audited = true) => ({
     written: (await of(token)).claim.onUpstreamAnswer({
       method,
