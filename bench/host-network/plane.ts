@@ -3,7 +3,7 @@ import { nodesKeptInPools } from '../../src/cluster/admission/policies.ts'
 import { listAt, textAt } from '../../src/api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../src/api/kube/node-pool.ts'
 import {
-  actors,
+  controllers,
   bodyOf,
   install,
   installPools,
@@ -40,9 +40,9 @@ export async function startRealPlane(t: Scope): Promise<RealPlane> {
   const webhooks = await webhooksFor(t, admin)
   await webhooks.start()
   await installPools(admin, webhooks.target)
-  await install(admin, nodesKeptInPools(actors))
+  await install(admin, nodesKeptInPools(controllers))
   const names = { namespace: 'nodehub-system', name: 'nodehub-cluster' }
-  await install(admin, webhookConfigurations(webhooks.target, actors, names))
+  await install(admin, webhookConfigurations(webhooks.target, controllers, names))
   await letNodesRead(plane)
   await makePool(plane, pool)
   await webhooksAsked(admin)

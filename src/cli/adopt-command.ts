@@ -115,9 +115,8 @@ Exit codes: 0, planned or done; 1, it could not, and says why; 2, invalid argume
   ],
   async act({ values }, terminal) {
     using stop = stopSignals()
-    const command = values.rollback ? 'adopt --rollback' : 'adopt'
     const ending = (): string => 'Nothing was changed.'
-    return await changeNode({ command, values, terminal, lock: lockNode, ending }, () =>
+    return await changeNode({ command: 'adopt', values, terminal, lock: lockNode, ending }, () =>
       adoptOrThrow(values, terminal, stop.signal),
     )
   },

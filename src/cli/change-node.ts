@@ -22,14 +22,11 @@ export async function changeNode(
   act: () => Promise<ExitCode>,
 ): Promise<ExitCode> {
   try {
-    using _lock = values['dry-run']
-      ? undefined
-      : await lock(new NodeFiles(values.root), `nodehub ${command}`)
+    using _lock = values['dry-run'] ? undefined : await lock(new NodeFiles(values.root))
     return await act()
   } catch (cause) {
     const reasons = cause instanceof CannotAdopt ? cause.reasons : [messageOf(cause)]
-    for (const reason of reasons)
-      terminal.err(`nodehub ${command.split(' ', 1).join()}: ${reason}\n`)
+    for (const reason of reasons) terminal.err(`nodehub ${command}: ${reason}\n`)
     terminal.err(`${ending()}\n`)
     return 1
   }

@@ -52,7 +52,7 @@ export const examples: Readonly<Record<string, readonly (readonly [string, strin
     ['with the patches in full', 'cluster exit-plan --kubeconfig=admin.conf -o yaml'],
     [
       'one owner kept off the pool',
-      'cluster exit-plan --kubeconfig=admin.conf --mixed=host-network --keep-off=default/web',
+      'cluster exit-plan --kubeconfig=admin.conf --keep-off=default/web',
     ],
   ],
   'cluster give-back': [

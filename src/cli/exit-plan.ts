@@ -1,11 +1,8 @@
-import { stringify } from 'yaml'
 import type { ApiServer } from '../cluster/api/api-server.ts'
 import { readClusterState } from '../cluster/exit-plan/cluster-state.ts'
 import { ownerName, ownersOf, printable } from '../cluster/exit-plan/owner.ts'
 import { planOf, type Step } from '../cluster/exit-plan/plan.ts'
-import { exitPlanRole, isMissingRight } from '../cluster/exit-plan/rights.ts'
 import type { ExitPlanConfig } from '../config/cluster-config.ts'
-import { messageOf } from '../config/settings.ts'
 import { aligned } from './aligned.ts'
 import type { ExitCode, Terminal } from './command.ts'
 import { printed } from './inspect/printed.ts'
@@ -16,18 +13,10 @@ export async function exitPlan(
   config: ExitPlanConfig,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  try {
-    const state = await readClusterState(api)
-    const steps = planOf(state, await ownersOf(api, state.pods), config)
-    terminal.out(printed(reportOf(steps), config.output, () => tableOf(steps)))
-    return steps.length === 0 ? 0 : 1
-  } catch (cause) {
-    if (!isMissingRight(cause)) throw cause
-    terminal.err(
-      `nodehub cluster exit-plan: ${printable(messageOf(cause))}\nGrant this to its user, and run it again:\n${stringify(exitPlanRole)}`,
-    )
-    return 1
-  }
+  const state = await readClusterState(api)
+  const steps = planOf(state, await ownersOf(api, state.pods), config.keepOff)
+  terminal.out(printed(reportOf(steps), config.output, () => tableOf(steps)))
+  return steps.length === 0 ? 0 : 1
 }
 
 /** The plan begins with pods. */

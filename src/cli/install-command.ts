@@ -404,9 +404,8 @@ async function reported(
   let report: InstallReport
   using held = new DisposableStack()
   try {
-    const change = ['install', ...(['adopt', 'uninstall'] as const).filter((name) => values[name])]
     held.use(
-      await lockNodeOnceFree(files, `nodehub ${change.join(' --')}`, {
+      await lockNodeOnceFree(files, {
         ms: otherChangeMs,
         signal,
         onTaken: ({ message }) => terminal.err(`nodehub install: waiting: ${message}\n`),

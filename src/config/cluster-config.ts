@@ -137,7 +137,6 @@ export const readClientConfig = (
 export const readExitPlanConfig = (sources: SettingSources) =>
   read(sources, exitPlanOptions, (values, client) => ({
     ...client,
-    mixed: values.mixed,
     /** `namespace/name`. */
     keepOff: values['keep-off'],
     output: values.output,

@@ -180,11 +180,6 @@ export const checkOptions = {
 export const exitPlanOptions = {
   ...access,
   ...under('Pools', {
-    mixed: option({
-      type: is.oneOf(['ask', 'host-network', 'keep-off']),
-      help: 'What to do with an owner that has pods on host-network nodes and on others: leave it to the operator, put all of its pods on the host network, or keep them off host-network nodes.',
-      default: 'ask',
-    }),
     'keep-off': option({
       type: is.listOf(is.text('NAMESPACE/NAME')),
       help: 'Owners whose pods are to stay off host-network nodes from now on.',
@@ -198,6 +193,11 @@ export const exitPlanOptions = {
       default: 'table',
     }),
   }),
+  mixed: former(
+    is.oneOf(['ask', 'host-network', 'keep-off']),
+    'What to do with owners that have pods on standard nodes, too.',
+    'the plan prints the patch to the host network, and --keep-off names the others',
+  ),
   apply: former(is.boolean, 'Carried the plan out.', byHand),
   only: former(is.listOf(is.text('NAMESPACE/NAME')), 'Owners that --apply was for.', byHand),
   'include-managed': former(is.boolean, 'Patched owners that other tools write.', byHand),

@@ -17,9 +17,7 @@ const reviewing = `
     pool: slow, poolNodes: async () => 0, nodeLabels: async () => ({}),
     context: async () => (await slow(), { pools: new Map(), namespaces: new Map() }),
   }
-  const rules = {
-    lookup, propagate: false, actors: { controllers: new Set(), converters: new Set() },
-  }
+  const rules = { lookup, propagate: false }
   const admit = (bytes) => reviewAdmission('/mutate/pods', JSON.parse(
     '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",' +
     '"kind":{"kind":"Pod"},"operation":"CREATE","namespace":"x",' +

@@ -54,7 +54,7 @@ const written = [
   '/srv/kubelet/flags.env',
   '/var/lib/nodehub/joined/record.json',
 ]
-const lock = ['/run/nodehub/change.json', '/run/nodehub/change.lock']
+const lock = ['/run/nodehub/change.lock']
 const pki = ['/var/lib/nodehub/pki/ca.key', '/var/lib/nodehub/pki/ca.crt']
 const files = [
   written,

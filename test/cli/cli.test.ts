@@ -73,7 +73,7 @@ const kubeconfigOf = (server: string): string =>
   })
 
 void t.test('the help of a subcommand of cluster has its own flags alone', async (t) => {
-  const own = { check: '--context', 'exit-plan': '--mixed', 'give-back': '--kubeconfig' }
+  const own = { check: '--context', 'exit-plan': '--keep-off', 'give-back': '--kubeconfig' }
   for (const [word, flag] of Object.entries(own)) {
     const { code, out } = await nodehub(`cluster ${word} --help`)
     t.equal(code, 0)
@@ -84,7 +84,7 @@ void t.test('the help of a subcommand of cluster has its own flags alone', async
   t.match((await nodehub('cluster upgrade --help')).out, 'there is no nodehub cluster upgrade')
   const { out } = await nodehub('cluster --help')
   t.match(out, '--webhook-port')
-  t.notMatch(out, '--mixed')
+  t.notMatch(out, '--keep-off')
 })
 
 void t.test('every command has help that names its flags', async (t) => {

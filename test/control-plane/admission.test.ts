@@ -16,7 +16,7 @@ import {
   type Case,
 } from '../cluster/admission/cases.ts'
 import {
-  actors,
+  controllers,
   bodyOf,
   controller,
   install,
@@ -38,8 +38,8 @@ void t.test(
     const webhooks = await webhooksFor(t, admin, true)
     await webhooks.start()
     await installPools(admin, webhooks.target)
-    await install(admin, nodesKeptInPools(actors))
-    const configurations = webhookConfigurations(webhooks.target, actors, installed)
+    await install(admin, nodesKeptInPools(controllers))
+    const configurations = webhookConfigurations(webhooks.target, controllers, installed)
     await install(admin, configurations)
     await makeWorld(t, plane)
 

@@ -240,7 +240,6 @@ async function run(
   const config: ExitPlanConfig = {
     access: { kind: 'kubeconfig', file: plane.kubeconfig(administrator) },
     namespace: 'kube-system',
-    mixed: 'ask',
     keepOff: [],
     output: 'table',
   }

@@ -18,7 +18,7 @@ import {
   type ControlPlane,
 } from '../kit/control-plane.ts'
 import {
-  actors,
+  controllers,
   bodyOf,
   controller,
   install,
@@ -77,8 +77,8 @@ void t.test(
         })
       }
       await isChangedInAllElse('definition')
-      await install(admin, nodesKeptInPools(actors))
-      await install(admin, webhookConfigurations(webhooks.target, actors, own))
+      await install(admin, nodesKeptInPools(controllers))
+      await install(admin, webhookConfigurations(webhooks.target, controllers, own))
       await until('webhooks to be called', async () => {
         const { stdout } = await said(
           'create --dry-run=server -o json -f -',
@@ -105,8 +105,8 @@ void t.test(
       'printed manifests apply, and grant the controller what it needs and no more',
       async (t) => {
         await uninstall(admin, [
-          ...nodesKeptInPools(actors),
-          ...webhookConfigurations(webhooks.target, actors, own),
+          ...nodesKeptInPools(controllers),
+          ...webhookConfigurations(webhooks.target, controllers, own),
         ])
         const definition =
           '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/nodepools.apps.openyurt.io'

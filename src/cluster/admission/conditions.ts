@@ -7,7 +7,6 @@ import {
 } from '../../api/kube/node-pool.ts'
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { annotationOf, any, isCreate, isOneOf, labelOf, quoted, user } from './cel.ts'
-import type { Actors } from './actors.ts'
 
 /** A condition under which the API server sends a request to a webhook or evaluates a policy. */
 export interface MatchCondition {
@@ -33,19 +32,21 @@ const nodeChanges = any(
  * The controller's own writes need no webhook, and must not wait for the webhooks that it keeps
  * working.
  */
-const isNotOurOwn = ({ controllers }: Actors): MatchCondition => ({
+const isNotOurOwn = (controllers: readonly string[]): MatchCondition => ({
   name: 'is-not-our-own',
   expression: `!(${isOneOf(user, controllers)})`,
 })
 
 /** Requests about nodes that concern pools. */
-export const nodeConditions = (actors: Actors): readonly MatchCondition[] => [
+export const nodeConditions = (controllers: readonly string[]): readonly MatchCondition[] => [
   { name: 'concerns-its-pool', expression: any(isCreate, nodeChanges) },
-  isNotOurOwn(actors),
+  isNotOurOwn(controllers),
 ]
 
 /** Writes of pools by others. */
-export const poolConditions = (actors: Actors): readonly MatchCondition[] => [isNotOurOwn(actors)]
+export const poolConditions = (controllers: readonly string[]): readonly MatchCondition[] => [
+  isNotOurOwn(controllers),
+]
 
 const isExcluded = `${annotationOf('object', excludeAnnotation)} == "true"`
 

@@ -2,7 +2,6 @@ import { hostNetworkLabel, isEdgeWorkerLabel, nodePoolLabel } from '../../api/ku
 import { previousAttributesAnnotation } from '../previous-attributes.ts'
 import { all, annotationOf, any, isOneOf, labelOf, quoted, user } from './cel.ts'
 import { nodeConditions } from './conditions.ts'
-import type { Actors } from './actors.ts'
 
 /** The requests that a webhook gets, or for which a policy is evaluated. */
 export interface ResourceRule {
@@ -68,7 +67,7 @@ export const failurePolicyOf = (all: readonly ResourceRule[]): 'Fail' | 'Ignore'
  * API server evaluates it once for each NodePool, `params`, so that a node does not enter a pool of
  * the other kind either. With no pool at all there is none to move to.
  */
-export const nodesKeptInPools = (actors: Actors): readonly object[] => [
+export const nodesKeptInPools = (controllers: readonly string[]): readonly object[] => [
   {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'ValidatingAdmissionPolicy',
@@ -77,8 +76,8 @@ export const nodesKeptInPools = (actors: Actors): readonly object[] => [
       failurePolicy: failurePolicyOf([nodeUpdates]),
       paramKind: { apiVersion: 'apps.openyurt.io/v1beta2', kind: 'NodePool' },
       matchConstraints: { matchPolicy: 'Equivalent', resourceRules: [ruleOf(nodeUpdates)] },
-      matchConditions: nodeConditions(actors),
-      validations: [...nodeRules(actors), ...kindRules],
+      matchConditions: nodeConditions(controllers),
+      validations: [...nodeRules, ...kindRules],
     },
   },
   {
@@ -111,7 +110,13 @@ const remembers = (self: string, hostNetwork: boolean): string =>
 const same = (label: string): string =>
   `${labelOf('object', label)} == ${labelOf('oldObject', label)}`
 
-const nodeRules = ({ converters }: Actors): readonly Validation[] => [
+/**
+ * OpenYurt's controller that turns nodes into edge workers and back (openyurt
+ * pkg/yurtmanager/controller/yurtnodeconversion).
+ */
+const converter = 'system:serviceaccount:kube-system:yurt-manager-yurt-node-conversion-controller'
+
+const nodeRules: readonly Validation[] = [
   {
     expression: any(
       same(nodePoolLabel),
@@ -135,7 +140,7 @@ const nodeRules = ({ converters }: Actors): readonly Validation[] => [
     expression: any(
       same(isEdgeWorkerLabel),
       `${user}.startsWith("system:node:")`,
-      isOneOf(user, converters),
+      isOneOf(user, [converter]),
     ),
     message: `metadata.labels[${isEdgeWorkerLabel}]: only nodes themselves and what converts them change this label`,
   },

@@ -7,7 +7,6 @@ import {
   workloadConditions,
   type MatchCondition,
 } from './conditions.ts'
-import type { Actors } from './actors.ts'
 import { webhookPaths } from './paths.ts'
 import {
   nodeCreates,
@@ -35,7 +34,7 @@ interface WebhookOptions {
  */
 export const webhookConfigurations = (
   target: WebhookTarget,
-  actors: Actors,
+  controllers: readonly string[],
   { name, namespace }: { readonly name: string; readonly namespace: string },
 ): readonly object[] => [
   configuration('MutatingWebhookConfiguration', name, [
@@ -49,7 +48,7 @@ export const webhookConfigurations = (
       name: 'defaults.nodes.apps.openyurt.io',
       path: webhookPaths.nodeDefaults,
       rules: [nodeCreates, nodeUpdates],
-      conditions: nodeConditions(actors),
+      conditions: nodeConditions(controllers),
     }),
     webhook(target, {
       name: 'defaults.pods.apps.openyurt.io',
@@ -68,7 +67,7 @@ export const webhookConfigurations = (
       name: 'rules.nodepools.apps.openyurt.io',
       path: webhookPaths.poolRules,
       rules: [{ ...poolWrites, operations: ['CREATE', 'UPDATE', 'DELETE'] }],
-      conditions: poolConditions(actors),
+      conditions: poolConditions(controllers),
     }),
     webhook(target, {
       name: 'warnings.workloads.apps.openyurt.io',

@@ -18,11 +18,6 @@ export interface NodeFacts {
   readonly addresses: readonly string[]
   /** Whether the condition Ready is True. */
   readonly ready: boolean
-  /**
-   * The pool that it was seen in before the one it is in; '' for none; absent where it was not seen
-   * to move.
-   */
-  readonly movedFrom?: string
 }
 
 /** Reads the facts of a Node. A member of an unexpected type counts as absent. */

@@ -8,7 +8,7 @@ import { recordEvent } from '../events.ts'
 import { poolInformer, poolsPath } from '../pools.ts'
 import { nodeFacts, type NodeFacts } from './node-facts.ts'
 import { podNetworkPods } from './pods.ts'
-import { reconcileNode, reconcilePool, type NodeEvent } from './reconcile.ts'
+import { reconcileNode, reconcilePool } from './reconcile.ts'
 import { WorkQueue } from './work-queue.ts'
 
 export type WrittenObject = 'node' | 'pool' | 'pool status'
@@ -64,7 +64,7 @@ export class PoolController implements AsyncDisposable {
     })
     this.#nodes = apiInformer<NodeFacts>(api, {
       path: '/api/v1/nodes',
-      transform: (node, before) => sinceBefore(nodeFacts(node), before),
+      transform: nodeFacts,
       onChange: (name, now, before) => this.#nodeChanged(name, now, before),
       onFailure: (cause) => onFailure('nodes', cause),
     })
@@ -146,20 +146,12 @@ export class PoolController implements AsyncDisposable {
     const { withheldFor } = outcome
     if (withheldFor.length === 0) this.#withheld.delete(name)
     else this.#withheld.set(name, withheldFor)
-    for (const event of outcome.events) await this.#record(node, event)
+    for (const event of outcome.events)
+      // A failure to record an Event undoes nothing.
+      await recordEvent(api, node, event).catch((cause: unknown) =>
+        this.#options.onFailure?.(`event about node ${name}`, cause),
+      )
     return withheldFor.length > 0 ? (this.#options.withheldMs ?? 60_000) : undefined
-  }
-
-  /** A failure to record an Event undoes nothing. */
-  async #record({ name, uid }: NodeFacts, event: NodeEvent): Promise<void> {
-    const { api, onFailure } = this.#options
-    try {
-      // Events of controllers have the node's uid, those of the kubelet its name in that place;
-      // kubectl describe reads both.
-      await recordEvent(api, { apiVersion: 'v1', kind: 'Node', name, uid }, event)
-    } catch (cause) {
-      onFailure?.(`event about node ${name}`, cause)
-    }
   }
 
   async #pool(name: string): Promise<number | undefined> {
@@ -219,11 +211,3 @@ const poolNameOf = (node: NodeFacts | undefined): string => node?.labels[nodePoo
 const differs = (a: NodeFacts, b: NodeFacts): boolean =>
   JSON.stringify([a.labels, a.annotations, a.taints]) !==
   JSON.stringify([b.labels, b.annotations, b.taints])
-
-/** Carries over the pool from which a node has moved. */
-function sinceBefore(now: NodeFacts, before: NodeFacts | undefined): NodeFacts {
-  if (before === undefined || before.uid !== now.uid) return now
-  const was = poolNameOf(before)
-  if (was !== poolNameOf(now)) return { ...now, movedFrom: was }
-  return before.movedFrom === undefined ? now : { ...now, movedFrom: before.movedFrom }
-}

@@ -175,9 +175,9 @@ const someOf = (names: readonly string[]): string =>
     : `${names.slice(0, 3).join(', ')} and ${names.length - 3} more`
 
 function moved(node: NodeFacts, before: PreviousAttributes, poolName: string): NodeEvent[] {
-  const from = before.nodePool ?? node.movedFrom
+  const from = before.nodePool
   if (from === undefined || from === poolName) return []
-  const message = `The nodepool of the node(${node.name}) is changed from ${from === '' ? 'none' : from} to ${poolName}`
+  const message = `The nodepool of the node(${node.name}) is changed from ${from} to ${poolName}`
   return [{ type: 'Normal', reason: 'NodePoolChanged', message }]
 }
 

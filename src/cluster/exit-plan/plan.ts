@@ -7,7 +7,7 @@ import { affinityKeptOff } from '../components/placement.ts'
 import type { ClusterState, LabelledNode, PodFacts } from './cluster-state.ts'
 import { printable, type Owner } from './owner.ts'
 import { patchOf, templateIn, type Intent, type PlannedPatch } from './patch.ts'
-import { reasonsToLeave, stuckFor, type PlanChoices } from './remarks.ts'
+import { reasonsToLeave, stuckFor } from './remarks.ts'
 
 /** The step of the plan for one owner. */
 export interface Step {
@@ -27,13 +27,16 @@ export interface Step {
   readonly notes: readonly string[]
 }
 
-/** Decides for each owner, by name. */
+/**
+ * Decides for each owner, by name. `keepOff`: `namespace/name` of owners whose pods are to stay off
+ * host-network nodes.
+ */
 export function planOf(
   state: ClusterState,
   owners: readonly Owner[],
-  choices: PlanChoices,
+  keepOff: readonly string[],
 ): readonly Step[] {
-  return owners.toSorted(order).map((owner) => linted(owner, draftOf(owner, state, choices), state))
+  return owners.toSorted(order).map((owner) => linted(owner, draftOf(owner, state, keepOff), state))
 }
 
 type Draft = Omit<Step, 'owner' | 'propagated'>
@@ -43,7 +46,7 @@ const order = (a: Owner, b: Owner): number => {
   return (left ?? '') < (right ?? '') ? -1 : 1
 }
 
-function draftOf(owner: Owner, state: ClusterState, choices: PlanChoices): Draft {
+function draftOf(owner: Owner, state: ClusterState, keepOff: readonly string[]): Draft {
   const { object, kind, namespace, name } = owner
   const leave = (...reasons: string[]): Draft => ({
     action: 'leave',
@@ -63,10 +66,8 @@ function draftOf(owner: Owner, state: ClusterState, choices: PlanChoices): Draft
   const standard = owner.pods.filter(
     (pod) => !pod.propagated && !pod.hostNetwork && !hostNetworkNodes.has(pod.node),
   )
-  const keptOff = choices.keepOff.includes(`${namespace}/${name}`)
   const isMixed = standard.length > 0 && !isHostNetwork
-  const intent: Intent =
-    keptOff || (isMixed && choices.mixed === 'keep-off') ? 'keep-off' : 'host-network'
+  const intent: Intent = keepOff.includes(`${namespace}/${name}`) ? 'keep-off' : 'host-network'
   if ((kind === 'Pod' || kind === 'Job') && !isHostNetwork)
     return leave(
       'it cannot be changed: delete it, and create it with hostNetwork: true and its ports, or kept off host-network nodes',
@@ -78,7 +79,7 @@ function draftOf(owner: Owner, state: ClusterState, choices: PlanChoices): Draft
   }
   const nodeSelector = intent === 'keep-off' ? {} : placeOf(owner, template, state, standard)
   const patch = patchOf(object, { intent, nodeSelector })
-  const reasons = reasonsToLeave(owner, { template, intent, isMixed }, choices)
+  const reasons = reasonsToLeave(owner, { template, intent, isMixed })
   return {
     intent,
     action: reasons.length > 0 ? 'leave' : 'patch',

@@ -4,19 +4,10 @@ import { obstacleTo } from '../admission/propagation.ts'
 import { printable, type Owner } from './owner.ts'
 import { templateIn, type Intent } from './patch.ts'
 
-/** The operator's choices where the cluster's state does not decide. */
-export interface PlanChoices {
-  /** For owners with pods on host-network nodes and on others. */
-  readonly mixed: 'ask' | Intent
-  /** `namespace/name` of owners whose pods are to stay off host-network nodes. */
-  readonly keepOff: readonly string[]
-}
-
 /** Why an owner is not to be patched as the plan has it, each with the remedy. */
 export function reasonsToLeave(
   owner: Owner,
   { template, intent, isMixed }: { template: JsonObject; intent: Intent; isMixed: boolean },
-  { mixed }: PlanChoices,
 ): readonly string[] {
   const { namespace, name, writer } = owner
   const reasons: string[] = []
@@ -24,9 +15,9 @@ export function reasonsToLeave(
     reasons.push(
       `${printable(writer)} writes it, and could overwrite a patch: make the change at its source`,
     )
-  if (isMixed && mixed === 'ask' && intent === 'host-network')
+  if (isMixed && intent === 'host-network')
     reasons.push(
-      'it has pods on standard nodes, too, and one template for all: give --mixed=host-network (on standard nodes they get the host network as well), --mixed=keep-off, or split it',
+      `it has pods on standard nodes, too, and one template for all: split it, give --keep-off=${namespace}/${name}, or apply the patch (on standard nodes they get the host network as well)`,
     )
   const obstacle = intent === 'host-network' ? obstacleTo(withoutHostPorts(template)) : undefined
   if (obstacle !== undefined)

@@ -1,4 +1,4 @@
-import { actorsOf } from '../admission/actors.ts'
+import { controllersOf } from '../admission/actors.ts'
 import { nodesKeptInPools } from '../admission/policies.ts'
 import { webhookConfigurations } from '../admission/webhooks.ts'
 import { poolDefinition } from '../crd/definition.ts'
@@ -14,15 +14,15 @@ import { workload } from './workload.ts'
 export function clusterManifests(installation: Installation): readonly object[] {
   const { name, namespace } = installation
   const target = { at: { namespace, name, port: 443 } }
-  const actors = actorsOf(installation, installation.controllers)
+  const controllers = controllersOf(installation, installation.controllers)
   return [
     ...(namespace === 'kube-system' ? [] : [ownNamespace(namespace)]),
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },
     ...roles(installation),
     poolDefinition(target),
     ...workload(installation),
-    ...nodesKeptInPools(actors),
-    ...webhookConfigurations(target, actors, installation),
+    ...nodesKeptInPools(controllers),
+    ...webhookConfigurations(target, controllers, installation),
   ]
 }
 

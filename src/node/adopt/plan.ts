@@ -23,7 +23,7 @@ import { isHubOfNode, yurthubOf } from '../join/yurthub.ts'
 import { Adoption, asideOf, type AdoptionRecord } from './adoption-record.ts'
 import { mapFlags, type MappedFlags } from './mapped-flags.ts'
 import type { Swap } from './swap.ts'
-import { startOfPod, startOfService, UnreadableStart, type YurthubStart } from './yurthub-start.ts'
+import { startOfPod, startOfService, type YurthubStart } from './yurthub-start.ts'
 
 export interface AdoptionSettings {
   /** Where the node's root is. */
@@ -216,8 +216,7 @@ function startOf(files: NodeFiles, found: string, nodeName: string): YurthubStar
       ? startOfService(files)
       : startOfPod(files.read(found)?.content.toString() ?? '', nodeName)
   } catch (cause) {
-    if (!(cause instanceof UnreadableStart)) throw cause
-    throw new CannotAdopt([`${found}: ${cause.message}`])
+    throw new CannotAdopt([`${found}: ${messageOf(cause)}`])
   }
 }
 

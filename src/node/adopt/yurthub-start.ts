@@ -14,16 +14,11 @@ export interface YurthubStart {
   readonly variables: readonly string[]
 }
 
-/** The file that starts yurthub is not understood; nothing has been changed. */
-export class UnreadableStart extends Error {
-  readonly code = 'NOT_UNDERSTOOD'
-}
-
 const program = 'yurthub'
 
 /**
  * The start in the manifest of a static pod. `nodeName` takes the place of the name that the
- * kubelet fills in. Throws `UnreadableStart`.
+ * kubelet fills in. Throws where it is not understood.
  */
 export function startOfPod(text: string, nodeName: string): YurthubStart {
   const pod = podIn(text)
@@ -32,10 +27,10 @@ export function startOfPod(text: string, nodeName: string): YurthubStart {
     [...textsAt(each, 'command'), ...textsAt(each, 'args')].some(isProgram),
   )
   const own = container ?? all.find((each) => textAt(each, 'image').includes(program))
-  if (own === undefined) throw new UnreadableStart('none of its containers starts yurthub')
+  if (own === undefined) throw new Error('none of its containers starts yurthub')
   const others = all.filter((each) => each !== own).map((each) => textAt(each, 'name'))
   if (others.length > 0) {
-    throw new UnreadableStart(
+    throw new Error(
       `it has other containers, which would end with it: ${others.join(', ')}: give them a pod of their own first`,
     )
   }
@@ -49,7 +44,7 @@ export function startOfPod(text: string, nodeName: string): YurthubStart {
 
 /**
  * The start of the yurthub that systemd runs, of its process: systemd has read its unit, drop-ins
- * and environment files. Throws `UnreadableStart`.
+ * and environment files. Throws where it is not understood.
  */
 export function startOfService(files: NodeFiles): YurthubStart {
   const wordsIn = (path: string): readonly string[] => {
@@ -68,9 +63,7 @@ export function startOfService(files: NodeFiles): YurthubStart {
     const names = wordsIn(`${folder}/environ`).map((word) => word.split('=', 1)[0] ?? '')
     return { flags, variables: names.filter((name) => proxies.test(name)) }
   }
-  throw new UnreadableStart(
-    'its flags are read of its process, and none runs: systemctl start yurthub',
-  )
+  throw new Error('its flags are read of its process, and none runs: systemctl start yurthub')
 }
 
 /** Variables that change the behaviour of a Go program, whatever its flags are. */
@@ -81,11 +74,11 @@ function podIn(text: string): JsonObject {
   try {
     document = parse(text, { ...kubernetesYaml, maxAliasCount: 0 })
   } catch (cause) {
-    throw new UnreadableStart(`it is no YAML: ${messageOf(cause).split('\n')[0]}`, { cause })
+    throw new Error(`it is no YAML: ${messageOf(cause).split('\n')[0]}`, { cause })
   }
   const pod = document as Json
   if (isObject(pod) && pod['kind'] === 'Pod') return pod
-  throw new UnreadableStart('it is no Pod')
+  throw new Error('it is no Pod')
 }
 
 /** A flag may end in its name, too: `--root-dir=/var/lib/yurthub`. */
@@ -97,7 +90,7 @@ function flagsAmong(words: readonly string[]): readonly string[] {
   const at = words.findIndex(isProgram)
   const before = at < 0 ? [] : words.slice(0, at)
   if (before.length > 0 || (at < 0 && words[0]?.startsWith('-') === false)) {
-    throw new UnreadableStart(`yurthub is started by another program, ${words[0]}`)
+    throw new Error(`yurthub is started by another program, ${words[0]}`)
   }
   return words.slice(at + 1)
 }
@@ -126,7 +119,7 @@ const expanded = (word: string, environment: Environment): string =>
     if (!environment.has(name)) return written
     const value = environment.get(name)
     if (value === undefined) {
-      throw new UnreadableStart(
+      throw new Error(
         `${word} has the value of $(${name}), which only the kubelet knows: write it into the manifest`,
       )
     }

@@ -1,6 +1,6 @@
 import { CertificateAuthority } from '../../../src/certificates/authority.ts'
 import { poolDefinition } from '../../../src/cluster/crd/definition.ts'
-import { actorsOf } from '../../../src/cluster/admission/actors.ts'
+import { controllersOf } from '../../../src/cluster/admission/actors.ts'
 import { serveWebhooks } from '../../../src/cluster/serve.ts'
 import type { WebhookTarget } from '../../../src/cluster/target.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
@@ -13,7 +13,7 @@ import { freePort } from '../../kit/free-port.ts'
 
 export const controller = 'system:serviceaccount:nodehub-system:nodehub-cluster'
 
-export const actors = actorsOf({ namespace: 'nodehub-system', name: 'nodehub-cluster' })
+export const controllers = controllersOf({ namespace: 'nodehub-system', name: 'nodehub-cluster' })
 
 const pools = '/apis/apps.openyurt.io/v1beta2/nodepools'
 

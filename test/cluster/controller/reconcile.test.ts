@@ -186,17 +186,6 @@ void t.test('a node without a pool, or of a pool that is not there, is left alon
   t.strictSame(reconcileNode(inPool('gone'), undefined, undefined), nothing)
 })
 
-void t.test('a node that moves from no pool gets a NodePoolChanged Event', async (t) => {
-  t.match(reconcileNode(inPool('p', { movedFrom: '' }), pool('p'), undefined).events, [
-    { reason: 'NodePoolChanged', message: /from none to p/ },
-  ])
-  t.strictSame(
-    reconcileNode(inPool('p'), pool('p'), undefined).events,
-    [],
-    'the first start says nothing',
-  )
-})
-
 void t.test('status counts nodes, and the finalizer stands while there are any', async (t) => {
   const nodes = [node({}, { name: 'b' }), node({}, { name: 'a', ready: false })]
   const status = { readyNodeNum: 1, unreadyNodeNum: 1, nodes: ['a', 'b'] }

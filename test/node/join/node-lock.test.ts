@@ -19,15 +19,10 @@ import { said } from '../../kit/terminal.ts'
 const script = join(import.meta.dirname, 'lock-holder.ts')
 
 /** Another process that has locked this root; in namespaces of its own it is mounted elsewhere. */
-async function holder(
-  t: Test,
-  root: string,
-  command: string,
-  { isContainer = false } = {},
-): Promise<ChildProcess> {
+async function holder(t: Test, root: string, { isContainer = false } = {}): Promise<ChildProcess> {
   const host = `${root}-as-mounted`
   if (isContainer) mkdirSync(host)
-  const [program, words] = plainNode(script, isContainer ? host : root, command)
+  const [program, words] = plainNode(script, isContainer ? host : root)
   const child = isContainer
     ? spawn('unshare', [
         ...container,
@@ -51,7 +46,7 @@ const noContainer =
 
 const refusal = async (root: string): Promise<string> => {
   try {
-    using _held = await lockNode(new NodeFiles(root), 'nodehub join')
+    using _held = await lockNode(new NodeFiles(root))
     return ''
   } catch (cause) {
     if (!(cause instanceof LockTaken)) throw cause
@@ -61,11 +56,11 @@ const refusal = async (root: string): Promise<string> => {
 
 void t.test('only one command changes a node at a time, others name it', async (t) => {
   const root = rootFolder(t)
-  const child = await holder(t, root, 'nodehub adopt')
+  const child = await holder(t, root)
   t.match(
     await refusal(root),
     new RegExp(
-      `^nodehub adopt is changing this node \\(process ${child.pid}, since 2.*Z\\): try again when it has ended; to have it end now, kill ${child.pid}$`,
+      `^another nodehub is changing this node \\(process ${child.pid}\\): try again when it has ended; to have it end now, kill ${child.pid}$`,
     ),
   )
   child.kill('SIGKILL')
@@ -76,38 +71,38 @@ void t.test('only one command changes a node at a time, others name it', async (
 void t.test('a container and its host lock each other out', { skip: noContainer }, async (t) => {
   const root = join(rootFolder(t), 'host')
   mkdirSync(root)
-  const child = await holder(t, root, 'nodehub install --adopt', { isContainer: true })
+  const child = await holder(t, root, { isContainer: true })
   t.match(
     await refusal(root),
-    /^nodehub install --adopt is .*process \d+ of the host or .*take the label nodehub.io.hub/,
+    /^another nodehub is changing .*of the host or .*take the label nodehub.io.hub/,
   )
   child.stdin?.end()
   await once(child, 'exit')
 
-  using _held = await lockNode(new NodeFiles(root), 'nodehub leave')
-  const [program, words] = plainNode(script, root, 'nodehub install')
+  using _held = await lockNode(new NodeFiles(root))
+  const [program, words] = plainNode(script, root)
   const inside = spawnSync('unshare', [...container, 'exec "$0" "$@"', program, ...words], {
     encoding: 'utf8',
   })
   t.match(
     inside.stderr,
-    `nodehub leave is changing this node (process ${process.pid} of the host or of another container`,
+    'another nodehub is changing this node (of the host or of another container)',
   )
 })
 
 void t.test('a waiter gets the lock once it is free, or ends after its timeout', async (t) => {
   const root = rootFolder(t)
   const files = new NodeFiles(root)
-  const held = await lockNode(files, 'nodehub leave')
+  const held = await lockNode(files)
   const wait = (patience: { ms: number; signal?: AbortSignal; onTaken?: () => void }) =>
-    lockNodeOnceFree(files, 'nodehub install', patience)
-  await t.rejects(wait({ ms: 0 }), { message: /nodehub leave is changing/ })
+    lockNodeOnceFree(files, patience)
+  await t.rejects(wait({ ms: 0 }), { message: /another nodehub is changing/ })
   const stop = new AbortController()
   const onTaken = (): void => stop.abort(new Error('stopped'))
   await t.rejects(wait({ ms: 60_000, signal: stop.signal, onTaken }), { message: 'stopped' })
   {
     using _next = await wait({ ms: 60_000, onTaken: () => held[Symbol.dispose]() })
-    t.match(await refusal(root), 'nodehub install is changing')
+    t.match(await refusal(root), 'another nodehub is changing')
   }
   t.equal(await refusal(root), '')
 })
@@ -126,7 +121,7 @@ void t.test('the lock refuses commands that change a node, not dry runs', async 
     '--host-network-pool=false',
     '--server-addr=https://10.0.0.1',
   ]
-  using _held = await lockNode(new NodeFiles(root), 'nodehub install')
+  using _held = await lockNode(new NodeFiles(root))
   const before = treeOf(root)
   for (const [command, ...flags] of [
     [adopt],
@@ -136,7 +131,7 @@ void t.test('the lock refuses commands that change a node, not dry runs', async 
   ] as const) {
     t.match(
       await run(command, root, ...flags),
-      /^1 nodehub \w+: nodehub install is changing this node .*\nNothing was changed/,
+      /^1 nodehub \w+: another nodehub is changing this node .*\nNothing was changed/,
     )
   }
   t.match(await run(joinCommand, root, ...joining, '--dry-run'), /^0 /)
