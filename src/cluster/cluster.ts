@@ -44,7 +44,7 @@ export interface ClusterOptions {
 }
 
 /** Parts that retry after a failure. */
-type Part = 'controller' | 'election' | 'certificates' | 'configurations' | 'admission'
+type Part = 'controller' | 'approver' | 'election' | 'certificates' | 'configurations' | 'admission'
 
 /**
  * Builds the cluster's side from its parts, in order, and starts it. Resolves when admission is
@@ -62,9 +62,9 @@ export async function startCluster(
       metrics.apiRequests.add({ verb: method.toLowerCase(), code: String(status ?? 0) }),
     ),
   )
-  const failed = (reason: Part) => (cause: unknown) => {
-    metrics.failures.add({ reason })
-    log.warn({ err: cause, part: reason }, 'something failed, and is tried again')
+  const failed = (part: Part) => (err: unknown, what?: string) => {
+    metrics.failures.add({ reason: part })
+    log.warn({ err, part, what }, 'something failed, and is tried again')
   }
   await refuseBesideYurtManager(config, api, onTaken)
 
@@ -128,10 +128,7 @@ export async function startCluster(
           workers: config.workers,
           onWrite: (kind) => metrics.writes.add({ kind }),
           onConflict: (kind) => metrics.conflicts.add({ kind }),
-          onFailure: (what, cause) => {
-            metrics.failures.add({ reason: 'controller' })
-            log.warn({ err: cause, what }, 'something failed, and is tried again')
-          },
+          onFailure: failed('controller'),
         }),
       )
       led.defer(() => {
@@ -151,10 +148,7 @@ export async function startCluster(
               "a node's request for its hub's certificate was decided",
             )
           },
-          onFailure: (what, cause) => {
-            metrics.failures.add({ reason: 'approver' })
-            log.warn({ err: cause, what }, 'something failed, and is tried again')
-          },
+          onFailure: failed('approver'),
         }),
       )
       await untilAborted(term)

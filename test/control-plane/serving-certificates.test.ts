@@ -113,7 +113,7 @@ async function startApprover(t: Test, plane: ControlPlane) {
     rules: result.config.hubCertificates,
     nodes: nodes.items,
     nodesListed: nodes.listed,
-    onFailure: (_what, cause) => failures.push(cause),
+    onFailure: (cause) => failures.push(cause),
   })
   t.teardown(() => approver[Symbol.asyncDispose]())
   return { approver, failures }

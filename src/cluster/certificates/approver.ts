@@ -21,7 +21,7 @@ export interface ApproverOptions {
   /** Resolves when all nodes are known. */
   readonly nodesListed: Promise<unknown>
   readonly onDecided?: (name: string, verdict: 'approved' | 'denied', why: string) => void
-  readonly onFailure?: (what: string, cause: unknown) => void
+  readonly onFailure?: (cause: unknown, what: string) => void
   /** How soon it decides again on a request of a node that has not registered. */
   readonly againMs?: number
 }
@@ -51,18 +51,18 @@ export class ServingCertificateApprover implements AsyncDisposable {
   readonly #options: ApproverOptions
   readonly #queue: WorkQueue
   readonly #informers: readonly Informer<Pending>[]
-  #started = false
 
   constructor(options: ApproverOptions) {
     this.#options = options
     const { api, rules, term } = options
-    const onFailure = (what: string, cause: unknown): void => {
-      if (!isConflict(cause) && !term.aborted) options.onFailure?.(what, cause)
+    const onFailure = (cause: unknown, what: string): void => {
+      if (!isConflict(cause) && !term.aborted) options.onFailure?.(cause, what)
     }
     this.#queue = new WorkQueue({
       workers: 2,
+      after: options.nodesListed,
       act: (name) => this.#decide(name),
-      onFailure: (name, cause) => onFailure(`certificatesigningrequest ${name}`, cause),
+      onFailure: (name, cause) => onFailure(cause, `certificatesigningrequest ${name}`),
     })
     this.#informers = rules.signers.map((signer) =>
       apiInformer<Pending>(api, {
@@ -70,23 +70,17 @@ export class ServingCertificateApprover implements AsyncDisposable {
         query: { fieldSelector: `spec.signerName=${signer}` },
         transform: pending,
         onChange: (name, now) => {
-          if (this.#started && now) this.#queue.add(name)
+          if (now) this.#queue.add(name)
         },
-        onFailure: (cause) => onFailure('certificatesigningrequests', cause),
+        onFailure: (cause) => onFailure(cause, 'certificatesigningrequests'),
       }),
     )
-    void options.nodesListed.then(() => this.#start())
   }
 
   /** Resolves when it has decided on every listed request. */
   async settled(): Promise<void> {
     await Promise.all([this.#options.nodesListed, ...this.#informers.map(({ listed }) => listed)])
     await this.#queue.idle()
-  }
-
-  #start(): void {
-    this.#started = true
-    for (const { items } of this.#informers) for (const name of items.keys()) this.#queue.add(name)
   }
 
   async #decide(name: string): Promise<number | undefined> {

@@ -21,7 +21,7 @@ export interface PoolControllerOptions {
   readonly workers: number
   readonly onWrite?: (what: WrittenObject, name: string) => void
   readonly onConflict?: (what: WrittenObject) => void
-  readonly onFailure?: (what: string, cause: unknown) => void
+  readonly onFailure?: (cause: unknown, what: string) => void
   /** How often a node with a withheld label is reconciled again. Default: a minute. */
   readonly withheldMs?: number
 }
@@ -39,36 +39,36 @@ export class PoolController implements AsyncDisposable {
   readonly #poolQueue: WorkQueue
   /** Nodes for which the label is withheld, with the pods that it is withheld for. */
   readonly #withheld = new Map<string, readonly string[]>()
-  #started = false
 
   constructor(options: PoolControllerOptions) {
     const { api, workers } = options
-    const onFailure = (what: string, cause: unknown): void => {
+    const onFailure = (cause: unknown, what: string): void => {
       // Another client wrote first, or another process leads: that is no failure.
-      if (!isConflict(cause) && !options.term.aborted) options.onFailure?.(what, cause)
+      if (!isConflict(cause) && !options.term.aborted) options.onFailure?.(cause, what)
     }
     this.#options = options
-    this.#nodeQueue = new WorkQueue({
-      workers,
-      act: (name) => this.#node(name),
-      onFailure: (name, cause) => onFailure(`node ${name}`, cause),
-    })
-    this.#poolQueue = new WorkQueue({
-      workers: 4,
-      act: (name) => this.#pool(name),
-      onFailure: (name, cause) => onFailure(`pool ${name}`, cause),
-    })
     this.#pools = poolInformer(api, {
       onChange: (name, now, before) => this.#poolChanged(name, now, before),
-      onFailure: (cause) => onFailure('nodepools', cause),
+      onFailure: (cause) => onFailure(cause, 'nodepools'),
     })
     this.#nodes = apiInformer<NodeFacts>(api, {
       path: '/api/v1/nodes',
       transform: nodeFacts,
       onChange: (name, now, before) => this.#nodeChanged(name, now, before),
-      onFailure: (cause) => onFailure('nodes', cause),
+      onFailure: (cause) => onFailure(cause, 'nodes'),
     })
-    void this.listed.then(() => this.#start())
+    this.#nodeQueue = new WorkQueue({
+      workers,
+      after: this.listed,
+      act: (name) => this.#node(name),
+      onFailure: (name, cause) => onFailure(cause, `node ${name}`),
+    })
+    this.#poolQueue = new WorkQueue({
+      workers: 4,
+      after: this.listed,
+      act: (name) => this.#pool(name),
+      onFailure: (name, cause) => onFailure(cause, `pool ${name}`),
+    })
   }
 
   get nodes(): ReadonlyMap<string, NodeFacts> {
@@ -96,17 +96,9 @@ export class PoolController implements AsyncDisposable {
     while (this.depth > 0) await Promise.all([this.#nodeQueue.idle(), this.#poolQueue.idle()])
   }
 
-  /** It decides only once all collections are listed. */
-  #start(): void {
-    this.#started = true
-    for (const name of this.#nodes.items.keys()) this.#nodeQueue.add(name)
-    for (const name of this.#pools.items.keys()) this.#poolQueue.add(name)
-  }
-
   #nodeChanged(name: string, now: NodeFacts | undefined, before: NodeFacts | undefined): void {
     const [is, was] = [poolNameOf(now), poolNameOf(before)]
     if (now === undefined) this.#withheld.delete(name)
-    if (!this.#started) return
     if (now !== undefined && (before === undefined || differs(now, before)))
       this.#nodeQueue.add(name)
     if (is === was && now?.ready === before?.ready && now !== undefined && before !== undefined)
@@ -115,7 +107,6 @@ export class PoolController implements AsyncDisposable {
   }
 
   #poolChanged(name: string, now: NodePool | undefined, before: NodePool | undefined): void {
-    if (!this.#started) return
     this.#poolQueue.add(name)
     // Only this controller writes the status, and nodes do not depend on it.
     if (now && before && JSON.stringify(now.spec) === JSON.stringify(before.spec)) return
@@ -149,7 +140,7 @@ export class PoolController implements AsyncDisposable {
     for (const event of outcome.events)
       // A failure to record an Event undoes nothing.
       await recordEvent(api, node, event).catch((cause: unknown) =>
-        this.#options.onFailure?.(`event about node ${name}`, cause),
+        this.#options.onFailure?.(cause, `event about node ${name}`),
       )
     return withheldFor.length > 0 ? (this.#options.withheldMs ?? 60_000) : undefined
   }

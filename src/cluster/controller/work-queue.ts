@@ -3,6 +3,8 @@ import { after, jitter } from '../../base/clock.ts'
 export interface WorkQueueOptions {
   /** How many keys are worked on at a time; one key never twice at a time. */
   readonly workers: number
+  /** Keys wait until it resolves. */
+  readonly after: Promise<unknown>
   /**
    * Processes a key. Resolves to the time after which it is processed again, if it is. A rejection
    * is retried with backoff.
@@ -27,11 +29,16 @@ export class WorkQueue implements AsyncDisposable {
   readonly #again = new Set<string>()
   readonly #failures = new Map<string, number>()
   readonly #later = new Map<string, Disposable>()
+  #isOpen = false
   #stopped = false
   #idle: PromiseWithResolvers<void> | undefined
 
   constructor(options: WorkQueueOptions) {
     this.#options = options
+    void options.after.then(() => {
+      this.#isOpen = true
+      this.#next()
+    })
   }
 
   /** How many wait to be worked on, or are worked on. */
@@ -66,7 +73,7 @@ export class WorkQueue implements AsyncDisposable {
   }
 
   #next(): void {
-    while (!this.#stopped && this.#working.size < this.#options.workers) {
+    while (this.#isOpen && !this.#stopped && this.#working.size < this.#options.workers) {
       const [key] = this.#waiting
       if (key === undefined) break
       this.#waiting.delete(key)

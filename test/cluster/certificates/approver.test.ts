@@ -150,7 +150,7 @@ void t.test('a CSR for a ClusterIP waits until that can be read', async (t) => {
   const failed = Promise.withResolvers<unknown>()
   const refused = sandbox.faults.fail(403, ({ path }) => path.endsWith('/services/kubernetes'))
   const { decided } = startApprover(t, cluster, {
-    onFailure: (_what, cause) => failed.resolve(cause),
+    onFailure: (cause) => failed.resolve(cause),
   })
   t.match(await failed.promise, /403/)
   t.strictSame(conditions(cluster, 'nodehub-1'), [])
