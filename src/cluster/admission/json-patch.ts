@@ -1,38 +1,27 @@
-import { isList, isObject, type Json } from '../../api/kube/json.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { isObject, type Json } from '../../api/kube/json.ts'
 
-/** One operation of a JSON Patch (RFC 6902). */
+/** One operation of a JSON Patch (RFC 6902); `add` replaces a member that is there. */
 export type PatchOperation =
-  | { readonly op: 'add' | 'replace'; readonly path: string; readonly value: Json }
+  | { readonly op: 'add'; readonly path: string; readonly value: Json }
   | { readonly op: 'remove'; readonly path: string }
 
-/** The operations that make `after` of `before`, and touch nothing that is the same in both. */
+/**
+ * The operations that make `after` of `before`, and touch no member that is the same in both. Lists
+ * are replaced whole.
+ */
 export function jsonPatchBetween(before: Json, after: Json, path = ''): PatchOperation[] {
-  if (before === after) return []
-  if (isObject(before) && isObject(after)) {
-    const gone = Object.keys(before).filter((name) => !Object.hasOwn(after, name))
-    return [
-      ...gone.map((name): PatchOperation => ({
-        op: 'remove',
-        path: `${path}/${escapeToken(name)}`,
-      })),
-      ...Object.entries(after).flatMap(([name, value]) => {
-        const place = `${path}/${escapeToken(name)}`
-        const was = Object.hasOwn(before, name) ? before[name] : undefined
-        return was === undefined
-          ? [{ op: 'add', path: place, value } as const]
-          : jsonPatchBetween(was, value, place)
-      }),
-    ]
-  }
-  if (isList(before) && isList(after) && before.length <= after.length) {
-    return after.flatMap((value, index): PatchOperation[] => {
-      const was = before[index]
-      return was === undefined
-        ? [{ op: 'add', path: `${path}/-`, value }]
-        : jsonPatchBetween(was, value, `${path}/${index}`)
-    })
-  }
-  return [{ op: 'replace', path, value: after }]
+  if (!isObject(before) || !isObject(after))
+    return isDeepStrictEqual(before, after) ? [] : [{ op: 'add', path, value: after }]
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return names.flatMap((name): PatchOperation[] => {
+    const [was, is] = [before, after].map((each) =>
+      Object.hasOwn(each, name) ? each[name] : undefined,
+    )
+    const place = `${path}/${escapeToken(name)}`
+    if (was !== undefined && is !== undefined) return jsonPatchBetween(was, is, place)
+    return [is === undefined ? { op: 'remove', path: place } : { op: 'add', path: place, value: is }]
+  })
 }
 
 /** A member's name as a token of a JSON pointer (RFC 6901). */
