@@ -22,18 +22,18 @@ export async function checkCluster(api: ApiServer, terminal: Terminal): Promise<
 }
 
 function reportOf(component: Component): string {
-  const { kind, namespace, name, placement, owner, what } = component
+  const { kind, namespace, name, placement, writer, what, affinity } = component
   const named = `${kind} ${namespace}/${name}`
   const old = placement.oldLabels.map(
     (label) => `${named}: ${label} is without effect: no node carries it\n`,
   )
   const state = placement.keptOff
     ? `${named} (${what}): kept off host-network nodes\n`
-    : `${named} (${what}): not kept off host-network nodes; ${rolling(component)}\n${
-        owner
-          ? `  ${owner.name} writes it${owner.reverts ? ', and would overwrite a change' : ', and overwrites a change when it is upgraded'}; say it ${owner.setting}\n`
-          : `  ${patchCommand(component)}\n`
-      }`
+    : `${named} (${what}): not kept off host-network nodes; ${rolling(component)}\n  ${
+        writer === undefined
+          ? patchCommand(component)
+          : `${writer} writes it, and could overwrite a patch: give its pods there the affinity ${JSON.stringify(affinity)}`
+      }\n`
   return [...old, state].join('')
 }
 

@@ -77,7 +77,7 @@ void t.test('components are reported, each with the command that keeps it off', 
   t.strictSame(
     printed.map(([, target]) => target),
     ['daemonset/kube-flannel-ds', 'daemonset/kube-proxy'],
-    'what Helm writes is changed in its values',
+    'what Helm writes is changed there',
   )
   for (const [, target = '', patch = ''] of printed) {
     const path = `/apis/apps/v1/namespaces/kube-system/${target.replace('/', 's/')}`

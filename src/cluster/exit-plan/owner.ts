@@ -126,7 +126,7 @@ async function resolve(
     const { path, object } = await firstServed(api, paths)
     if (object === undefined || textAt(object, 'metadata', 'uid') !== reference.uid)
       return undefined
-    const writer = writerOf(object)?.name ?? below?.writer
+    const writer = writerOf(object) ?? below?.writer
     const apiVersion = textAt(object, 'apiVersion')
     below = { ...named, apiVersion, path, object, ...(writer !== undefined && { writer }) }
     const next = controllerOf(object)
