@@ -1,3 +1,4 @@
+import { former } from '../config/former-options.ts'
 import { option, type ValuesOf } from '../config/option.ts'
 import { messageOf } from '../config/settings.ts'
 import { boolean } from '../config/value.ts'
@@ -14,7 +15,6 @@ import { purgeState } from '../node/join/purge.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import { lockNode, type NodeLocking } from '../node/join/node-lock.ts'
 import { JoinArchive, type JoinRecord } from '../node/join/record.ts'
-import { runtimeNetwork } from '../node/join/runtime-network.ts'
 import { reloadUnits, stopHub } from '../node/join/systemd-units.ts'
 import { assertDone, changeNode } from './change-node.ts'
 import { flagCommand } from './command-flags.ts'
@@ -35,6 +35,11 @@ export const leaveFlags = {
   }),
   'node-name': nodeNameFlag,
   ...nodePathFlags,
+  'cni-conf-dir': former(
+    nodePathFlags['root-dir'].type,
+    'The folder of the network.',
+    'leave rolls back what join has written, and nothing else',
+  ),
 }
 
 type Values = ValuesOf<typeof leaveFlags>
@@ -102,8 +107,7 @@ async function left(
   const bySystemd = record !== undefined && 'systemd' in record
   if (bySystemd && values.restart && values.root !== '/')
     throw new Error('systemd runs the hub of this host: leave there, and not from a container')
-  const networkFolder = values['cni-conf-dir'] ?? runtimeNetwork(files).folder
-  const plan = planLeave(files, rootDir, networkFolder, record)
+  const plan = planLeave(files, rootDir, record)
   for (const note of plan.notes) terminal.err(`note: ${note}\n`)
   if (values['dry-run']) {
     printChanges(terminal, [...plan.first, ...plan.last])

@@ -325,16 +325,6 @@ void t.test('a damaged original is not restored', async (t) => {
   t.strictSame(treeOf(root), joined)
 })
 
-void t.test('leave removes a loopback network without a record', async (t) => {
-  const loopback = '{ "cniVersion": "0.3.0", "name": "lo", "type": "loopback" }'
-  const root = nodeRoot(rootFolder(t), { files: { '/etc/cni/net.d/0-loopback.conf': loopback } })
-  t.match(await leaving(root), { code: 0, out: 'removed /etc/cni/net.d/0-loopback.conf' })
-  const other = loopback.replace('"loopback"', '"bridge"')
-  const kept = nodeRoot(rootFolder(t), { files: { '/etc/cni/net.d/0-loopback.conf': other } })
-  await leaving(kept)
-  t.equal(read(kept, '/etc/cni/net.d/0-loopback.conf'), other)
-})
-
 void t.test('the CNI config goes to the runtime’s own folder', async (t) => {
   const root = nodeRoot(rootFolder(t), {
     files: {

@@ -1,11 +1,8 @@
-import { parseJson } from '../../api/kube/json.ts'
-import { textAt } from '../../api/kube/json-at.ts'
 import { dummyUnitPaths } from './dummy-unit.ts'
 import { hostCommandPaths } from './host-command.ts'
 import { hubPaths } from './hub-files.ts'
 import { withoutFlags } from './kubelet-flags.ts'
 import { isEdited, type FileChange } from './join.ts'
-import { loopbackName, loopbackNetwork } from './loopback.ts'
 import { isSameFile, ownRights, type NodeFiles } from './node-files.ts'
 import { JoinArchive, type JoinRecord } from './record.ts'
 
@@ -23,7 +20,6 @@ export interface LeavePlan {
 export function planLeave(
   files: NodeFiles,
   rootDir: string,
-  networkFolder: string,
   record: JoinRecord | undefined,
 ): LeavePlan {
   const joined = new JoinArchive(files, rootDir)
@@ -46,7 +42,6 @@ export function planLeave(
     }
     return isSameFile(before, after) ? [] : [{ path, before, after }]
   })
-  changes.push(...leftover(files, networkFolder, record))
   const late = new Set(
     record && [
       ...hubPaths(record),
@@ -63,27 +58,6 @@ export function planLeave(
     copies,
     notes,
   }
-}
-
-/**
- * A loopback network without a record, written by hand or part of an image: once it is removed, a
- * pod network can be used again.
- */
-function leftover(
-  files: NodeFiles,
-  networkFolder: string,
-  record: JoinRecord | undefined,
-): readonly FileChange[] {
-  const path = `${networkFolder}/${loopbackName}`
-  const before = files.read(path)
-  const known = record?.files.some((file) => file.path === path) === true
-  if (known || before === undefined || !isLoopbackNetwork(before.content)) return []
-  return [{ path, before, after: undefined }]
-}
-
-function isLoopbackNetwork(content: Buffer): boolean {
-  const [found, own] = [content.toString(), loopbackNetwork].map(parseJson)
-  return ['type', 'name'].every((member) => textAt(found, member) === textAt(own, member))
 }
 
 /** Carries out one part of a plan; safe to repeat. */
