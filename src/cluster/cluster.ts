@@ -13,7 +13,7 @@ import { Leadership } from './leadership.ts'
 import { liveLookup } from './live-lookup.ts'
 import { poolInformer } from './pools.ts'
 import { serveWebhooks } from './serve.ts'
-import { CaBundles } from './serving/bundles.ts'
+import { keepCaBundles } from './serving/bundles.ts'
 import { endOf } from './serving/certificate-secret.ts'
 import { followFiles, servingOf, wrongWith } from './serving/serving.ts'
 import { conflictsIn, describeConflict, takeOver } from './take-over.ts'
@@ -108,19 +108,20 @@ export async function startCluster(
       log.info({ holder }, leads ? 'this replica leads' : 'this replica follows'),
     lead: async (term) => {
       await using led = new AsyncDisposableStack()
-      led.use(
-        new CaBundles({
+      const bundles = keepCaBundles(
+        {
           api,
           service: own,
-          configurations: service,
           bundle: () => serving.bundle(),
           onRepaired: (kind) => {
             metrics.repairs.add({ kind })
             log.info({ kind }, 'a caBundle was put right')
           },
           onFailure: failed('configurations'),
-        }),
+        },
+        term,
       )
+      led.defer(() => bundles)
       controller = led.use(
         new PoolController({
           api,

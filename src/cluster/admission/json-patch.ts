@@ -20,7 +20,9 @@ export function jsonPatchBetween(before: Json, after: Json, path = ''): PatchOpe
     )
     const place = `${path}/${escapeToken(name)}`
     if (was !== undefined && is !== undefined) return jsonPatchBetween(was, is, place)
-    return [is === undefined ? { op: 'remove', path: place } : { op: 'add', path: place, value: is }]
+    return [
+      is === undefined ? { op: 'remove', path: place } : { op: 'add', path: place, value: is },
+    ]
   })
 }
 

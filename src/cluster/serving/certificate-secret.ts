@@ -1,4 +1,4 @@
-import { now, sleep } from '../../base/clock.ts'
+import { keepProcessAlive, now, sleep } from '../../base/clock.ts'
 import { objectAt, textAt } from '../../api/kube/json-at.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
@@ -22,79 +22,71 @@ const resyncMs = 10_000
 /** The pause after a failure, or after a write of another replica. */
 const retryMs = 1_000
 
+/** The serving certificate of the webhooks, and its CA. */
+export interface Serving extends AsyncDisposable {
+  pair(): IssuedCertificate
+  /** PEM; `undefined` where nothing is to be written into configurations. */
+  bundle(): string | undefined
+}
+
 /**
  * The CA and the serving certificate that all replicas share in a Secret. Each replica may make
  * them: one whose write conflicts reads the other's result. All read the Secret every ten seconds,
- * and serve what it contains.
+ * and serve what it contains. Resolves when there is something to show.
  */
-export class CertificateSecret implements AsyncDisposable {
-  readonly #options: CertificateSecretOptions
-  readonly #path: string
-  readonly #stopped = new AbortController()
-  readonly #first = Promise.withResolvers<void>()
-  readonly #running: Promise<void>
-  #state: ServingState | undefined
-
-  constructor(options: CertificateSecretOptions) {
-    this.#options = options
-    this.#path = `/api/v1/namespaces/${options.namespace}/secrets`
-    this.#running = this.#follow(this.#stopped.signal)
-  }
-
-  /** Resolves when there is something to show. */
-  get ready(): Promise<void> {
-    return this.#first.promise
-  }
-
-  /** `undefined` before there is any. */
-  get state(): ServingState | undefined {
-    return this.#state
-  }
-
-  async #follow(signal: AbortSignal): Promise<void> {
+export async function sharedCertificate(options: CertificateSecretOptions): Promise<Serving> {
+  // Between two tries there may be no connection, and no timer here keeps the process alive.
+  using _waiting = keepProcessAlive()
+  const stopped = new AbortController()
+  const { signal } = stopped
+  const first = Promise.withResolvers<void>()
+  let state: ServingState = { bundle: [], leaf: { certificate: '', key: '' } }
+  const follow = async (): Promise<void> => {
     while (!signal.aborted) {
-      const isRead = await this.#read(signal).catch((cause: unknown) => {
-        if (!isConflict(cause) && !signal.aborted) this.#options.onFailure(cause)
-        return false
-      })
-      await sleep(isRead ? resyncMs : retryMs, signal)
+      try {
+        state = await readOrMade(options, signal)
+        first.resolve()
+        await sleep(resyncMs, signal)
+      } catch (cause) {
+        if (!isConflict(cause) && !signal.aborted) options.onFailure(cause)
+        await sleep(retryMs, signal)
+      }
     }
   }
-
-  async #read(signal: AbortSignal): Promise<true> {
-    const { api, name, names, onRenewed } = this.#options
-    const secret = await api.get(`${this.#path}/${name}`, { signal })
-    const before = secret && stateOfSecret(objectAt(secret, 'data') as Record<string, string>)
-    const state = await rotated(before, names, now())
-    if (state !== before) {
-      await this.#write(state, textAt(secret, 'metadata', 'resourceVersion'))
-      onRenewed(state)
-    }
-    this.#state = state
-    this.#first.resolve()
-    return true
+  const running = follow()
+  await first.promise
+  return {
+    pair: () => state.leaf,
+    bundle: () => state.bundle.join(''),
+    [Symbol.asyncDispose]: () => {
+      stopped.abort()
+      return running
+    },
   }
+}
 
-  /** `resourceVersion`: of the Secret that was read; '': there was none. */
-  async #write(state: ServingState, resourceVersion: string): Promise<void> {
-    const { api, namespace, name } = this.#options
-    const data = secretData(state)
-    if (resourceVersion === '') {
-      const metadata = { name, namespace }
-      const secret = { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data }
-      await api.create(this.#path, secret)
-      return
-    }
+async function readOrMade(
+  { api, namespace, name, names, onRenewed }: CertificateSecretOptions,
+  signal: AbortSignal,
+): Promise<ServingState> {
+  const path = `/api/v1/namespaces/${namespace}/secrets`
+  const secret = await api.get(`${path}/${name}`, { signal })
+  const before = secret && stateOfSecret(objectAt(secret, 'data') as Record<string, string>)
+  const state = await rotated(before, names, now())
+  if (state === before) return state
+  const data = secretData(state)
+  if (secret === undefined) {
+    const metadata = { name, namespace }
+    await api.create(path, { apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque', data })
+  } else {
+    const resourceVersion = textAt(secret, 'metadata', 'resourceVersion')
     // The key of a CA, which 0.2.0 kept there.
     const gone = { 'signing.crt': null, 'signing.key': null }
     const patch = { metadata: { resourceVersion }, data: { ...data, ...gone } }
-    await api.patch(`${this.#path}/${name}`, patch)
+    await api.patch(`${path}/${name}`, patch)
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopped.abort()
-    await this.#running
-  }
+  onRenewed(state)
+  return state
 }
 
 /** The state that the replicas share: the certificate of the webhooks and its CAs. All in PEM. */

@@ -1,18 +1,11 @@
-import { keepProcessAlive, now } from '../../base/clock.ts'
+import { now } from '../../base/clock.ts'
 import type { ClusterServing } from '../../config/cluster-config.ts'
 import type { CredentialFiles, Credentials } from '../../config/credentials.ts'
 import { followCredentials, loadCredentials } from '../../http/client/credential-follower.ts'
 import type { IssuedCertificate } from '../../certificates/authority.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import type { OwnService } from './bundles.ts'
-import { CertificateSecret, endOf, type ServingState } from './certificate-secret.ts'
-
-/** The serving certificate of the webhooks, and its CA. */
-export interface Serving extends AsyncDisposable {
-  pair(): IssuedCertificate
-  /** PEM; `undefined` where nothing is to be written into configurations. */
-  bundle(): string | undefined
-}
+import { endOf, sharedCertificate, type Serving, type ServingState } from './certificate-secret.ts'
 
 export interface ServingOptions {
   readonly api: ApiServer
@@ -31,18 +24,10 @@ const pollMs = 5_000
 export const servingOf = (from: ClusterServing, options: ServingOptions): Promise<Serving> =>
   from.kind === 'files' ? Promise.resolve(fromFiles(from, options)) : fromSecret(from.name, options)
 
-async function fromSecret(name: string, { service, ...options }: ServingOptions): Promise<Serving> {
+function fromSecret(name: string, { service, ...options }: ServingOptions): Promise<Serving> {
   const { namespace } = service
   const names = ['svc', 'svc.cluster.local'].map((zone) => `${service.name}.${namespace}.${zone}`)
-  const kept = new CertificateSecret({ ...options, namespace, name, names })
-  // Between two tries there may be no connection, and no timer here keeps the process alive.
-  using _waiting = keepProcessAlive()
-  await kept.ready
-  return {
-    pair: () => kept.state?.leaf ?? { certificate: '', key: '' },
-    bundle: () => kept.state?.bundle.join(''),
-    [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose](),
-  }
+  return sharedCertificate({ ...options, namespace, name, names })
 }
 
 /**
