@@ -252,7 +252,7 @@ function manifest(part: Part | undefined, values: FlagValues): string | readonly
     case 'static-pod':
       return [staticPod({ ...startOf(values, namespace), image, nodeName: values['node-name'] })]
     case 'command':
-      return hostCommand({ rootDir, staticPod: usualManifest })
+      return hostCommand(rootDir, usualManifest)
     case 'systemd':
       return units(values, namespace)
     case 'kubeconfig':

@@ -12,7 +12,7 @@ import {
 } from '../../config/credentials.ts'
 import { obtainedFiles } from '../../config/root-dir.ts'
 import { messageOf } from '../../config/settings.ts'
-import { hostCommand, hostCommandPath, hostCommandPaths } from '../join/host-command.ts'
+import { hostCommandFiles, hostCommandPath, hostCommandPaths } from '../join/host-command.ts'
 import { flagsPath, hubFiles, hubPaths, type HubRunner } from '../join/hub-files.ts'
 import type { FileChange } from '../join/join.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles } from '../join/node-files.ts'
@@ -148,9 +148,11 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
     before: files.read(path),
     after: { content: Buffer.from(content), ...ownRights(mode) },
   })
-  const ofHub = [...hubFiles(runBy, hub), ...hostCommandFile(files, settings, runBy, existing)].map(
-    ({ path, mode, content }) => own(path, mode, content),
-  )
+  const command = existing?.written.find(({ path }) => hostCommandPaths.includes(path))?.path
+  const ofHub = [
+    ...hubFiles(runBy, hub),
+    ...hostCommandFiles(command ?? hostCommandPath(files, settings.root), rootDir, runBy),
+  ].map(({ path, mode, content }) => own(path, mode, content))
   const seed = (credentials.seed ?? []).map(({ path, content }) => own(path, 0o600, content))
   const writes = [...seed, ...ofHub]
   const links = credentials.links ?? []
@@ -192,20 +194,6 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
       ports,
     },
   }
-}
-
-/** The command of the host of a static pod. */
-function hostCommandFile(
-  files: NodeFiles,
-  { root, rootDir }: AdoptionSettings,
-  runBy: HubRunner,
-  existing: AdoptionRecord | undefined,
-): readonly { readonly path: string; readonly mode: number; readonly content: string }[] {
-  if ('systemd' in runBy) return []
-  const before = existing?.written.find(({ path }) => hostCommandPaths.includes(path))
-  const path = before?.path ?? hostCommandPath(files, root)
-  if (path === undefined) return []
-  return [{ path, mode: 0o755, content: hostCommand({ rootDir, ...runBy }) }]
 }
 
 const sumOf = (file: NodeFile | undefined): string => sha256(file?.content ?? Buffer.alloc(0))

@@ -1,5 +1,6 @@
 import { addressArguments } from '../../base/iproute2.ts'
 import { dummyInterfaceOf, type DummyInterfaceConfig } from '../../config/dummy-interface.ts'
+import type { WrittenFile } from './hub-files.ts'
 import type { NodeFiles } from './node-files.ts'
 import { isSystemdThere } from './runnable.ts'
 import { restrictions } from './systemd-units.ts'
@@ -61,11 +62,7 @@ WantedBy=multi-user.target
 `
 
 /** The files, where a hub looks for an interface at all. */
-export function dummyUnitFiles(address: string | undefined): readonly {
-  readonly path: string
-  readonly mode: number
-  readonly content: string
-}[] {
+export function dummyUnitFiles(address: string | undefined): readonly WrittenFile[] {
   const dummy = joinedDummy(address)
   if (!dummy) return []
   return [

@@ -1,3 +1,4 @@
+import type { HubRunner, WrittenFile } from './hub-files.ts'
 import type { NodeFiles } from './node-files.ts'
 import { imageMain, imageRuntime } from './static-pod.ts'
 
@@ -6,12 +7,6 @@ export const hostCommandPaths: readonly string[] = ['/usr/local/bin/nodehub', '/
 
 /** Where packages put theirs. */
 const packagedCommand = '/usr/bin/nodehub'
-
-export interface HostCommand {
-  readonly rootDir: string
-  /** The manifest of the hub. */
-  readonly staticPod: string
-}
 
 /**
  * Where `nodehub` can be written for the host of a static pod; `undefined`: there is one already,
@@ -27,13 +22,24 @@ export function hostCommandPath(files: NodeFiles, root: string): string | undefi
 export const isRootOfImage = (root: string): boolean =>
   root === '/' && process.argv[1] === imageMain
 
+/** The file of the command; none where systemd runs the hub, or where there is no path for it. */
+export const hostCommandFiles = (
+  path: string | undefined,
+  rootDir: string,
+  runBy: HubRunner,
+): readonly WrittenFile[] =>
+  path === undefined || 'systemd' in runBy
+    ? []
+    : [{ path, mode: 0o755, content: hostCommand(rootDir, runBy.staticPod) }]
+
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
 /**
  * The command `nodehub` of a host whose hub is a static pod. Of the host it takes a POSIX shell and
- * nsenter, which a kubelet's host has, and no client of the container runtime.
+ * nsenter, which a kubelet's host has, and no client of the container runtime. `staticPod`: the
+ * manifest of the hub.
  */
-export const hostCommand = ({ rootDir, staticPod }: HostCommand): string => `#!/bin/sh
+export const hostCommand = (rootDir: string, staticPod: string): string => `#!/bin/sh
 # Runs nodehub of the hub's image for this host, in the container of the hub. docs/install.md lists
 # its limits. Written by nodehub join, and removed by nodehub leave.
 hub=${quoted(staticPod)}

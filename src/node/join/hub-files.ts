@@ -10,13 +10,20 @@ export interface HubRuntime {
   readonly runtime: string
 }
 
+/** A file that makes a node run a hub, owned by root. */
+export interface WrittenFile {
+  readonly path: string
+  readonly mode: number
+  readonly content: string
+}
+
 const unitFolder = '/etc/systemd/system'
 
 /** The files by which the hub is run, in the order in which they are written. */
 export function hubFiles(
   by: HubRunner,
   start: StaticPodOptions & HubRuntime,
-): readonly { readonly path: string; readonly mode: number; readonly content: string }[] {
+): readonly WrittenFile[] {
   if ('staticPod' in by) {
     const content = stringify(staticPod(start), { lineWidth: 0 })
     return [{ path: by.staticPod, mode: 0o600, content }]

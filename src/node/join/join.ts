@@ -4,7 +4,7 @@ import { hubFiles, type HubRunner, type HubRuntime } from './hub-files.ts'
 import { kubeletKubeconfig, type KubeletKubeconfigOptions } from './kubelet-kubeconfig.ts'
 import { withFlags, withoutFlags, type RemovedFlags } from './kubelet-flags.ts'
 import { dummyUnitFiles } from './dummy-unit.ts'
-import { hostCommand } from './host-command.ts'
+import { hostCommandFiles } from './host-command.ts'
 import { keptPorts, keptPortsFile } from './kept-ports.ts'
 import { loopbackName, loopbackNetwork } from './loopback.ts'
 import { isSameFile, ownRights, type NodeFile, type NodeFiles, type Rights } from './node-files.ts'
@@ -184,7 +184,7 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
       : []),
     ...(settings.dummyInterface ? dummyUnitFiles(settings.dummyAddress) : []),
     ...hubFiles(settings.runBy, { ...settings.hub, rootDir, nodePool, hostNetwork }),
-    ...hostCommandFile(settings),
+    ...hostCommandFiles(settings.hostCommand, rootDir, settings.runBy),
     {
       path: paths.kubeletFlags,
       mode: 0o644,
@@ -192,12 +192,6 @@ function targetsOf(settings: JoinSettings): readonly Target[] {
         withFlags(original, { nodePool, hostNetwork, kubeconfig: paths.kubeconfig }),
     },
   ]
-}
-
-function hostCommandFile({ hostCommand: path, runBy, rootDir }: JoinSettings): Target[] {
-  if (path === undefined || 'systemd' in runBy) return []
-  const content = hostCommand({ rootDir, staticPod: runBy.staticPod })
-  return [{ path, mode: 0o755, content }]
 }
 
 const yaml = (document: object): string => stringify(document, { lineWidth: 0 })

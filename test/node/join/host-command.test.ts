@@ -30,10 +30,7 @@ function hostOf(t: Test): Host {
   mkdirSync(join(folder, 'logs/kube-system_nodehub-a_1/nodehub'), { recursive: true })
   writeFileSync(join(folder, 'logs/kube-system_nodehub-a_1/nodehub/0.log'), 'the last words\n')
   const manifests = join(folder, 'manifests')
-  const text = hostCommand({
-    rootDir: stateFolder,
-    staticPod: join(manifests, 'nodehub.yaml'),
-  })
+  const text = hostCommand(stateFolder, join(manifests, 'nodehub.yaml'))
     .replaceAll('/usr/local/bin/node', process.execPath)
     .replaceAll('/app/dist/src/main.js', join(process.cwd(), 'src/main.ts'))
     .replace('/var/log/pods', join(folder, 'logs'))
