@@ -4,7 +4,7 @@ import { option, type Option, type ValuesOf } from '../config/option.ts'
 import { messageOf } from '../config/settings.ts'
 import { boolean, duration, listOf, optional, signerName, text } from '../config/value.ts'
 import { Adoption, asideOf, type AdoptionRecord } from '../node/adopt/adoption-record.ts'
-import { ClusterView } from '../node/adopt/cluster-view.ts'
+import { clusterView, isNodeReady } from '../node/adopt/cluster-view.ts'
 import { controlOf } from '../node/adopt/node-control.ts'
 import {
   CannotAdopt,
@@ -15,7 +15,7 @@ import {
 import { rollBack, swapIn, type NodeControl } from '../node/adopt/swap.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import { lockNode } from '../node/join/node-lock.ts'
-import { membershipOf, propagatedPods } from '../node/join/pool-membership.ts'
+import { membershipOf, propagatedPods, type ApiClient } from '../node/join/pool-membership.ts'
 import { JoinArchive } from '../node/join/record.ts'
 import { whyNoService } from '../node/join/runnable.ts'
 import { changeNode } from './change-node.ts'
@@ -155,7 +155,7 @@ async function adopted(
     more: [],
   }
   const first = planAdoption(files, settings)
-  const cluster = new ClusterView(first.flags.serverAddresses, first.credentials)
+  const cluster = clusterView(first.flags.serverAddresses, first.credentials)
   const found = await unlessAborted(lookUp(cluster, first), signal)
   if (found === undefined) throw signal.reason
   const plan =
@@ -255,12 +255,12 @@ interface ClusterFacts {
 }
 
 /** The cluster's state of this node: an adoption is for one that is online and Ready. */
-async function lookUp(cluster: ClusterView, plan: AdoptionPlan): Promise<ClusterFacts> {
+async function lookUp(cluster: ApiClient, plan: AdoptionPlan): Promise<ClusterFacts> {
   const { nodeName, flags, isBegun } = plan
   const obstacles: string[] = []
   try {
     // After an interruption the Node may be without a hub.
-    if (!(await cluster.isReady(nodeName)) && !isBegun)
+    if (!(await isNodeReady(cluster, nodeName)) && !isBegun)
       obstacles.push(`Node ${nodeName} is not Ready now, before anything is changed`)
   } catch (cause) {
     return {

@@ -21,6 +21,7 @@ import {
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
+import { settled } from '../kit/settled.ts'
 
 t.setTimeout(300_000)
 
@@ -152,7 +153,7 @@ void t.test(
     await ask(plane, 'edge-2', 'nodehub-3', { ipAddresses: ['10.0.0.1'] })
     t.match(await decided(plane, 'nodehub-3'), /^Denied: .*10\.0\.0\.1 is no address of the node/)
     await ask(plane, 'edge-1', 'csr-of-kubelet')
-    await approver.settled()
+    await settled(approver)
     t.strictSame(listAt(await read(plane, 'csr-of-kubelet'), 'status', 'conditions'), [])
     t.strictSame(failures, [])
 

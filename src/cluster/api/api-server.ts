@@ -25,7 +25,7 @@ export interface ApiRequest {
 
 export interface ApiResponse {
   readonly status: number
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Dispatcher.ResponseData['headers']
   readonly body: string
 }
 
@@ -83,13 +83,7 @@ export class ApiServer {
       size += (chunk as Buffer).length
       if (size > largestAnswer) throw new Error(`${request.path}: an answer of over 64 MiB`)
     }
-    return {
-      status: statusCode,
-      headers: Object.fromEntries(
-        Object.entries(headers).map(([name, value]) => [name, String(value)]),
-      ),
-      body: Buffer.concat(chunks).toString(),
-    }
+    return { status: statusCode, headers, body: Buffer.concat(chunks).toString() }
   }
 
   /**

@@ -77,10 +77,9 @@ export class ServingCertificateApprover implements AsyncDisposable {
     )
   }
 
-  /** Resolves when it has decided on every listed request. */
-  async settled(): Promise<void> {
-    await Promise.all([this.#options.nodesListed, ...this.#informers.map(({ listed }) => listed)])
-    await this.#queue.idle()
+  /** How many requests wait for a decision; `undefined` before all are listed. */
+  get depth(): number | undefined {
+    return this.#informers.every(({ synced }) => synced) ? this.#queue.depth : undefined
   }
 
   async #decide(name: string): Promise<number | undefined> {

@@ -53,7 +53,7 @@ export async function survey(api: ApiServer): Promise<Survey> {
   return { components, nodes, slippedIn: await excludedOn(api, onHostNetwork) }
 }
 
-/** The warnings of the controller about a node, and the values that conflict with its pool. */
+/** The warnings of the controller about a node. */
 async function remarksOn(
   api: ApiServer,
   node: JsonObject,
@@ -71,13 +71,7 @@ async function remarksOn(
       pool,
       await podNetworkPods(api, facts.name, new AbortController().signal),
     )
-  const warnings = outcome.events
-    .filter(({ type }) => type === 'Warning')
-    .map(({ message }) => message)
-  const conflicts = outcome.conflicts.map(
-    (what) => `${what} differs from ${poolName}: another client has set it`,
-  )
-  return [...warnings, ...conflicts]
+  return outcome.events.filter(({ type }) => type === 'Warning').map(({ message }) => message)
 }
 
 async function excludedOn(

@@ -8,8 +8,6 @@ export interface MergedTexts {
   readonly changes: Readonly<Record<string, string | null>>
   /** The values that are the pool's, to be recorded. */
   readonly ours: Texts
-  /** Keys of the pool whose value another client has set. */
-  readonly conflicts: readonly string[]
 }
 
 /**
@@ -20,7 +18,6 @@ export interface MergedTexts {
 export function mergeTexts(current: Texts, remembered: Texts, wanted: Texts): MergedTexts {
   const changes: Record<string, string | null> = {}
   const ours: Record<string, string> = {}
-  const conflicts: string[] = []
   for (const key of new Set([...Object.keys(remembered), ...Object.keys(wanted)])) {
     const [is, was, wish] = [own(current, key), own(remembered, key), own(wanted, key)]
     const isOurs = is !== undefined && was !== undefined && is === was
@@ -30,9 +27,8 @@ export function mergeTexts(current: Texts, remembered: Texts, wanted: Texts): Me
       changes[key] = wish
       ours[key] = wish
     } else if (isOurs) ours[key] = wish
-    else if (is !== wish) conflicts.push(key)
   }
-  return { changes, ours, conflicts }
+  return { changes, ours }
 }
 
 /** A name such as `constructor` is a label like any other. */
@@ -43,8 +39,6 @@ const own = (texts: Texts, key: string): string | undefined =>
 export interface MergedTaints {
   readonly taints?: readonly PoolTaint[]
   readonly ours: readonly PoolTaint[]
-  /** Key and effect of those that the pool would have otherwise. */
-  readonly conflicts: readonly string[]
 }
 
 /**
@@ -57,7 +51,7 @@ export function mergeTaints(
 ): MergedTaints {
   const of = (taints: readonly PoolTaint[]): Record<string, string> =>
     Object.fromEntries(taints.map((taint) => [identityOf(taint), taint.value ?? '']))
-  const { changes, ours, conflicts } = mergeTexts(of(current), of(remembered), of(wanted))
+  const { changes, ours } = mergeTexts(of(current), of(remembered), of(wanted))
   const isOurs = (taint: PoolTaint): boolean => Object.hasOwn(ours, identityOf(taint))
   const stay = current.flatMap((taint) => {
     const change = own(changes as Texts, identityOf(taint)) as string | null | undefined
@@ -69,7 +63,6 @@ export function mergeTaints(
   return {
     ...(Object.keys(changes).length > 0 && { taints: [...stay, ...added.map(asSet)] }),
     ours: unique(wanted).filter(isOurs),
-    conflicts,
   }
 }
 

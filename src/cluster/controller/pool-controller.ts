@@ -90,12 +90,6 @@ export class PoolController implements AsyncDisposable {
     return this.#nodeQueue.depth + this.#poolQueue.depth
   }
 
-  /** Resolves when everything has been listed and reconciled. */
-  async settled(): Promise<void> {
-    await this.listed
-    while (this.depth > 0) await Promise.all([this.#nodeQueue.idle(), this.#poolQueue.idle()])
-  }
-
   #nodeChanged(name: string, now: NodeFacts | undefined, before: NodeFacts | undefined): void {
     const [is, was] = [poolNameOf(now), poolNameOf(before)]
     if (now === undefined) this.#withheld.delete(name)

@@ -40,8 +40,6 @@ export interface NodeOutcome {
   readonly awaits?: 'pods'
   readonly write?: NodeWrite
   readonly events: readonly NodeEvent[]
-  /** Labels, annotations and taints that another client has set to other values than the pool's. */
-  readonly conflicts: readonly string[]
   /** Pods on the pod network for which the hostnetwork label is withheld. */
   readonly withheldFor: readonly string[]
 }
@@ -55,7 +53,7 @@ export type PodNetworkPods = readonly string[] | undefined
 /** Labels that a pool never sets, even where its spec has them. */
 const reservedLabels = new Set([nodePoolLabel, hostNetworkLabel])
 
-const nothing: NodeOutcome = { events: [], conflicts: [], withheldFor: [] }
+const nothing: NodeOutcome = { events: [], withheldFor: [] }
 
 /**
  * The outcome for a node. `pool` is the pool that its label names, `undefined` where there is none
@@ -88,7 +86,6 @@ export function reconcileNode(
   return {
     ...withWrite(node, { ...merged, labels: { ...merged.labels, ...label.change } }, previous),
     events: [...moved(node, before, poolName), ...label.events],
-    conflicts: merged.conflicts,
     withheldFor: label.withheldFor,
   }
 }
@@ -191,7 +188,7 @@ function mergedAttributes(
   node: NodeFacts,
   before: PreviousAttributes,
   pool: NodePool | undefined,
-): Merged & { ours: Pick<PreviousAttributes, keyof Merged>; conflicts: readonly string[] } {
+): Merged & { ours: Pick<PreviousAttributes, keyof Merged> } {
   const spec = pool?.spec
   const labels = mergeTexts(
     node.labels,
@@ -209,11 +206,6 @@ function mergedAttributes(
     annotations: annotations.changes,
     ...(taints.taints && { taints: taints.taints }),
     ours: { labels: labels.ours, annotations: annotations.ours, taints: taints.ours },
-    conflicts: [
-      ...labels.conflicts.map((key) => `label ${key}`),
-      ...annotations.conflicts.map((key) => `annotation ${key}`),
-      ...taints.conflicts.map((key) => `taint ${key}`),
-    ],
   }
 }
 

@@ -31,7 +31,6 @@ export class WorkQueue implements AsyncDisposable {
   readonly #later = new Map<string, Disposable>()
   #isOpen = false
   #stopped = false
-  #idle: PromiseWithResolvers<void> | undefined
 
   constructor(options: WorkQueueOptions) {
     this.#options = options
@@ -44,14 +43,6 @@ export class WorkQueue implements AsyncDisposable {
   /** How many wait to be worked on, or are worked on. */
   get depth(): number {
     return this.#waiting.size + this.#working.size
-  }
-
-  /** Resolves when no key waits and none is processed; delayed keys do not count. */
-  async idle(): Promise<void> {
-    while (this.depth > 0) {
-      this.#idle ??= Promise.withResolvers()
-      await this.#idle.promise
-    }
   }
 
   add(key: string): void {
@@ -94,10 +85,6 @@ export class WorkQueue implements AsyncDisposable {
     if (this.#again.delete(key)) this.add(key)
     else if (later !== undefined) this.#addLater(key, later)
     this.#next()
-    if (this.depth === 0) {
-      this.#idle?.resolve()
-      this.#idle = undefined
-    }
   }
 
   #waitAfterFailure(key: string): number {
@@ -113,6 +100,5 @@ export class WorkQueue implements AsyncDisposable {
     for (const timer of this.#later.values()) timer[Symbol.dispose]()
     this.#later.clear()
     await Promise.all(this.#working.values())
-    this.#idle?.resolve()
   }
 }

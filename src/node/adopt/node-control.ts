@@ -6,7 +6,8 @@ import type { NodeFiles } from '../join/node-files.ts'
 import { portListeners } from '../join/port-listeners.ts'
 import { podLogCommand, type HubPorts } from '../join/static-pod.ts'
 import { reloadUnits, startHub, stopHub } from '../join/systemd-units.ts'
-import type { ClusterView } from './cluster-view.ts'
+import type { ApiClient } from '../join/pool-membership.ts'
+import { isNodeReady, leaseVersion } from './cluster-view.ts'
 import type { NodeControl } from './swap.ts'
 
 export interface SupervisedNode {
@@ -18,7 +19,7 @@ export interface SupervisedNode {
   readonly ports: HubPorts
   readonly nodeName: string
   /** Absent where only a roll back is to be done. */
-  readonly cluster?: ClusterView
+  readonly cluster?: ApiClient
   /** How long each wait may take. */
   readonly timeoutMs: number
 }
@@ -45,7 +46,8 @@ export function controlOf(node: SupervisedNode): NodeControl {
     async portsFree(signal) {
       const holders = await listenersLeft(ports, Math.min(endingMs, timeoutMs), signal)
       if (signal?.aborted) return holders
-      leaseBefore = await node.cluster?.leaseVersion(node.nodeName).catch(() => undefined)
+      if (node.cluster)
+        leaseBefore = await leaseVersion(node.cluster, node.nodeName).catch(() => undefined)
       return holders
     },
     ready: async (signal) => whyNotReady(node, leaseBefore, signal),
@@ -92,11 +94,11 @@ async function whyNotReady(
   const left = Math.max(timeoutMs - (elapsed() - begun), 0)
   const isReady = async (): Promise<true | undefined> => {
     try {
-      if (!(await cluster.isReady(nodeName))) {
+      if (!(await isNodeReady(cluster, nodeName))) {
         why = `Node ${nodeName} is not Ready`
         return undefined
       }
-      const lease = await cluster.leaseVersion(nodeName)
+      const lease = await leaseVersion(cluster, nodeName)
       first ??= lease
       if (lease !== first) return true
       why = `the kubelet does not renew the lease of ${nodeName} through the hub`

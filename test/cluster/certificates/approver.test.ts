@@ -14,6 +14,7 @@ import { service } from '../../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
 import { until } from '../../kit/until.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
+import { settled } from '../../kit/settled.ts'
 
 const requests: GVR = {
   group: 'certificates.k8s.io',
@@ -82,7 +83,7 @@ void t.test('existing and new CSRs of hubs are decided', async (t) => {
   const cluster = await startTestCluster(t)
   cluster.sandbox.create(requests, await request('nodehub-1', 'edge-1'))
   const { approver, decided } = startApprover(t, cluster)
-  await approver.settled()
+  await settled(approver)
   t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
   cluster.sandbox.create(requests, await request('nodehub-2', 'edge-2'))
   await until('the second to be decided', () => decided.length === 2)
@@ -114,7 +115,7 @@ void t.test('CSRs of others or decided ones are ignored', async (t) => {
   ]
   for (const other of others) cluster.sandbox.create(requests, other)
   const { approver, decided } = startApprover(t, cluster)
-  await approver.settled()
+  await settled(approver)
   t.strictSame(decided, [])
   t.strictSame(conditions(cluster, 'csr-abcde'), [])
   t.strictSame(conditions(cluster, 'nodehub-client'), [])
@@ -127,7 +128,7 @@ void t.test('a node that registers after its request is waited for', async (t) =
   cluster.sandbox.create(requests, await request('nodehub-1', 'edge-1'))
   const nodes = new Map<string, NodeFacts>()
   const { approver, decided } = startApprover(t, cluster, { nodes, againMs: 10 })
-  await approver.settled()
+  await settled(approver)
   t.strictSame(conditions(cluster, 'nodehub-1'), [])
   nodes.set(...knownNode('edge-1'))
   await until('the request to be decided', () => decided.length === 1)
@@ -165,10 +166,10 @@ void t.test('CSRs wait until nodes are listed, and only the leader decides', asy
   const listed = Promise.withResolvers<void>()
   const first = startApprover(t, cluster, { nodesListed: listed.promise })
   const second = startApprover(t, cluster, { term: AbortSignal.abort() })
-  await second.approver.settled()
+  await settled(second.approver)
   t.strictSame(conditions(cluster, 'nodehub-1'), [])
   listed.resolve()
-  await first.approver.settled()
+  await settled(first.approver)
   t.strictSame(conditions(cluster, 'nodehub-1'), [approved])
   t.strictSame(second.decided, [])
 })
@@ -190,9 +191,9 @@ void t.test('a concurrent decision is not overruled', async (t) => {
     return patch(...write)
   }
   const { approver, decided } = startApprover(t, { ...cluster, api })
-  await approver.settled()
+  await settled(approver)
   await until('the watch to tell', async () => {
-    await approver.settled()
+    await settled(approver)
     return conditions(cluster, 'nodehub-1').length > 0
   })
   t.strictSame(conditions(cluster, 'nodehub-1'), ['Denied: by hand'])

@@ -12,6 +12,7 @@ import { nodes, pods } from '../../kit/cloud.ts'
 import { startTestCluster, type TestCluster } from '../../kit/cluster-api.ts'
 import { Condition } from '../../kit/condition.ts'
 import type { Teardown } from '../../kit/wire/wire.ts'
+import { settled } from '../../kit/settled.ts'
 
 t.setTimeout(300_000)
 
@@ -75,7 +76,7 @@ void t.test(
     for (let i = 0; i < 500; i++)
       sandbox.create(nodes, node(`n-${i}`, `p-${i % 20}`, { own: `${i}` }))
     const first = new Running(t, cluster)
-    await first.controller.settled()
+    await settled(first.controller)
     t.equal(first.nodeWrites.length, 500)
     t.equal(new Set(first.nodeWrites).size, 500)
     t.equal(first.written.length, 540, 'and each pool once, and its status once')
@@ -86,7 +87,7 @@ void t.test(
         spec: { type: 'Edge', labels: { zone: 'b', tier: '1' } },
       })
     await first.seen.until(() => first.written.length >= 500)
-    await first.controller.settled()
+    await settled(first.controller)
     t.equal(new Set(first.nodeWrites).size, 500)
     t.equal(first.written.length, 500, 'nothing but one write a node')
     t.ok(sandbox.list(nodes).every((each) => textAt(each, 'metadata', 'labels', 'zone') === 'b'))
@@ -94,7 +95,7 @@ void t.test(
 
     const before = sandbox.requests.filter(isWrite).length
     const second = new Running(t, cluster)
-    await second.controller.settled()
+    await settled(second.controller)
     t.equal(second.controller.nodes.size, 500)
     t.equal(sandbox.requests.filter(isWrite).length, before, 'a restart writes nothing')
   },
@@ -107,7 +108,7 @@ void t.test('the label is set once the last pod on the pod network is gone', asy
   sandbox.create(nodes, node('h-1', 'h'))
   sandbox.create(pods, onNode('served-by-the-cni', 'h-1'))
   const { controller, seen, written } = new Running(t, cluster, { withheldMs: 20 })
-  await controller.settled()
+  await settled(controller)
   t.equal(label(cluster, 'h-1', hostNetworkLabel), undefined)
   t.equal(label(cluster, 'h-1', 'zone'), 'a', 'all else is there')
   t.strictSame([...controller.withheld], [['h-1', ['default/served-by-the-cni']]])
@@ -115,7 +116,7 @@ void t.test('the label is set once the last pod on the pod network is gone', asy
   sandbox.delete(pods, 'served-by-the-cni', 'default', { gracePeriodSeconds: 0 })
   await seen.until(() => written.filter((what) => what === 'node h-1').length === 2)
   t.equal(label(cluster, 'h-1', hostNetworkLabel), 'true')
-  await controller.settled()
+  await settled(controller)
   t.equal(controller.withheld.size, 0)
 })
 
@@ -127,7 +128,7 @@ void t.test(
     sandbox.create(nodePools, pool('h', { hostNetwork: true }))
     sandbox.create(nodes, node('h-1', 'h'))
     const { controller, seen, written } = new Running(t, cluster)
-    await controller.settled()
+    await settled(controller)
     sandbox.create(pods, onNode('slipped-in', 'h-1'))
     const labelled = sandbox.get(nodes, 'h-1')!
     sandbox.update(nodes, {
@@ -135,7 +136,7 @@ void t.test(
       metadata: { ...labelled.metadata, labels: { [nodePoolLabel]: 'h' } },
     })
     await seen.until(() => written.filter((what) => what === 'node h-1').length === 2)
-    await controller.settled()
+    await settled(controller)
     t.equal(label(cluster, 'h-1', hostNetworkLabel), 'true')
     t.ok(events(cluster).includes('h-1 HostNetworkLabelRestored'))
   },
@@ -172,7 +173,7 @@ void t.test('a process that no longer leads writes nothing', async (t) => {
   sandbox.create(nodePools, pool('p', { labels: { zone: 'a' } }))
   sandbox.create(nodes, node('p-1', 'p'))
   const { controller } = new Running(t, cluster, { term: AbortSignal.abort() })
-  await controller.settled()
+  await settled(controller)
   t.strictSame(sandbox.requests.filter(isWrite), [])
 })
 
@@ -182,12 +183,12 @@ void t.test('a node that moves gets an Event, and both statuses change', async (
   for (const name of ['p', 'q']) sandbox.create(nodePools, pool(name))
   sandbox.create(nodes, node('n-1', 'p'))
   const { controller, seen, written } = new Running(t, cluster)
-  await controller.settled()
+  await settled(controller)
   written.length = 0
   const now = sandbox.get(nodes, 'n-1')!
   sandbox.update(nodes, { ...now, metadata: { ...now.metadata, labels: { [nodePoolLabel]: 'q' } } })
   await seen.until(() => ['node n-1', 'pool p', 'pool q'].every((what) => written.includes(what)))
-  await controller.settled()
+  await settled(controller)
   t.match(sandbox.get(nodePools, 'p'), { status: { nodes: [] } })
   t.match(sandbox.get(nodePools, 'q'), { status: { nodes: ['n-1'] } })
   t.strictSame(sandbox.get(nodePools, 'p')?.metadata['finalizers'] ?? [], [])

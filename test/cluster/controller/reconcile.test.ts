@@ -181,7 +181,7 @@ void t.test('a node that left its pool loses its attributes, and keeps its kind'
 })
 
 void t.test('a node without a pool, or of a pool that is not there, is left alone', async (t) => {
-  const nothing = { events: [], conflicts: [], withheldFor: [] }
+  const nothing = { events: [], withheldFor: [] }
   t.strictSame(reconcileNode(node({ [hostNetworkLabel]: 'true' }), undefined, undefined), nothing)
   t.strictSame(reconcileNode(inPool('gone'), undefined, undefined), nothing)
 })
