@@ -33,13 +33,13 @@ export interface MappedFlags {
 export interface MappingOptions {
   /** Names of flags to leave out. */
   readonly dropped: readonly string[]
-  /** The hub's credentials at API servers, as part of a reason. */
-  readonly credentials: string
   readonly hubCertSigner: string | undefined
 }
 
+const credentials = 'the hub has the credentials that are named below'
+
 /** Why the hub is not given a flag of this name. */
-const reasonsFor = (credentials: string): Readonly<Record<string, string>> => ({
+const reasons: Readonly<Record<string, string>> = {
   'root-dir': "the hub has state of its own; yurthub's stays for the way back",
   'disk-cache-path': "the hub has a cache of its own, which begins empty; yurthub's stays",
   'bootstrap-mode': credentials,
@@ -49,7 +49,7 @@ const reasonsFor = (credentials: string): Readonly<Record<string, string>> => ({
   'discovery-token-unsafe-skip-ca-verification': credentials,
   'node-name': 'the hub has it from its environment',
   version: 'it would print the version and end',
-})
+}
 
 /** Settings for which the hub has a way of its own. */
 const structural = new Set<string>([
@@ -73,7 +73,6 @@ export function mapFlags(argv: readonly string[], given: MappingOptions): Mapped
   const all = [...settings].map(([name, raw]) =>
     resolve(name, options[name as keyof typeof options], raw, wrong),
   )
-  const reasons = reasonsFor(given.credentials)
   const mapped = all.map((setting) => ({
     setting,
     why: reasons[setting.name] ?? whyDropped(setting, given),

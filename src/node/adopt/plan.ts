@@ -93,12 +93,14 @@ export function planAdoption(files: NodeFiles, settings: AdoptionSettings): Adop
       ? { systemd: true }
       : { staticPod: `${manifestFolder}/nodehub.yaml` }
   refuseOtherHubs(files, rootDir, existing, runBy)
-  const identity = identityOf(files, settings)
-  const nodeName = identity.nodeName ?? settings.hostname.toLowerCase()
+  const shared = sharedCredentials(files, settings)
+  const certified = 'value' in shared ? nodeOf(shared.value) : undefined
+  const nodeName = certified ?? settings.hostname.toLowerCase()
   const start = existing?.start ?? startOf(files, found, nodeName)
-  const flags = mapFlags(start.flags, { dropped, credentials: identity.reason, hubCertSigner })
+  const flags = mapFlags(start.flags, { dropped, hubCertSigner })
   const yurthubRoot = valueOf(start.flags, 'root-dir') ?? '/var/lib/yurthub'
-  const credentials = identity.usable ?? ownOfYurthub(files, yurthubRoot, rootDir, identity.faults)
+  const credentials =
+    'value' in shared ? shared : ownOfYurthub(files, yurthubRoot, rootDir, shared.fault)
   const { ports } = flags
   const name = flags.nodeName ?? nodeName
   const mistakes = [
@@ -248,15 +250,6 @@ function refuseOtherHubs(
   }
 }
 
-interface Identity {
-  /** `undefined`: yurthub's own may be used. */
-  readonly usable: UsedCredentials | undefined
-  readonly faults: readonly string[]
-  readonly nodeName: string | undefined
-  /** Why yurthub's flags for credentials are dropped. */
-  readonly reason: string
-}
-
 interface UsedCredentials {
   readonly value: Credentials
   readonly from: string
@@ -265,22 +258,17 @@ interface UsedCredentials {
   readonly links?: readonly { readonly path: string; readonly target: string }[]
 }
 
-/** The credentials that the hub shares with the kubelet, or is given. */
-function identityOf(files: NodeFiles, { kubeconfig }: AdoptionSettings): Identity {
-  const given: CredentialFiles =
+/** The credentials that the hub shares with the kubelet, or is given; else why it cannot. */
+function sharedCredentials(
+  files: NodeFiles,
+  { kubeconfig }: AdoptionSettings,
+): UsedCredentials | { readonly fault: string } {
+  const where: CredentialFiles =
     kubeconfig === undefined ? kubeletCredentials : { kind: 'kubeconfig', file: kubeconfig }
-  const from = kubeconfig ?? kubeletCredentials.certificate
-  const value = valid(files, given)
-  if ('fault' in value) {
-    if (kubeconfig !== undefined) throw new CannotAdopt([`--kubeconfig: ${value.fault}`])
-    const reason = "the hub uses yurthub's own certificate from now on, and renews it"
-    return { usable: undefined, faults: [value.fault], nodeName: undefined, reason }
-  }
-  const reason =
-    kubeconfig === undefined
-      ? "the hub has the kubelet's certificate (--bootstrap-mode=kubeletcertificate)"
-      : `the hub has the credentials in ${kubeconfig}`
-  return { usable: { value, from }, faults: [], nodeName: nodeOf(value), reason }
+  const value = valid(files, where)
+  if (!('fault' in value)) return { value, from: kubeconfig ?? kubeletCredentials.certificate }
+  if (kubeconfig !== undefined) throw new CannotAdopt([`--kubeconfig: ${value.fault}`])
+  return value
 }
 
 /** Credentials with a certificate that is valid now; else why they cannot be used. */
@@ -302,7 +290,7 @@ function ownOfYurthub(
   files: NodeFiles,
   yurthubRoot: string,
   rootDir: string,
-  faults: readonly string[],
+  sharedFault: string,
 ): UsedCredentials {
   const pair = `${yurthubRoot}/pki/yurthub-current.pem`
   const ca = `${yurthubRoot}/pki/ca.crt`
@@ -310,7 +298,7 @@ function ownOfYurthub(
   if ('fault' in value || value.certificate === undefined) {
     const fault = 'fault' in value ? value.fault : 'it has no certificate'
     throw new CannotAdopt([
-      `the hub needs a certificate of the node: the kubelet's cannot be used (${faults.join('; ')}), nor yurthub's own (${fault}); give the hub others with --kubeconfig`,
+      `the hub needs a certificate of the node: the kubelet's cannot be used (${sharedFault}), nor yurthub's own (${fault}); give the hub others with --kubeconfig`,
     ])
   }
   const { certificate } = value
