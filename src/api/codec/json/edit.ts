@@ -1,7 +1,7 @@
 import { PathError, type Path } from '../element.ts'
 import type { Edit, EditValue, ElementChange } from '../change.ts'
 import { JsonElement } from './cursor.ts'
-import { elementsOf, membersNamed, membersOf, skipSpace, valueEnd, type Span } from './members.ts'
+import { elementsOf, membersOf, skipSpace, valueEnd, type Span } from './members.ts'
 import { goJson } from './write.ts'
 
 /** A range of bytes and its replacement. */
@@ -52,7 +52,7 @@ function inObject(bytes: Buffer, at: number, key: string, rest: Path, edit: Edit
     if (edit.op === 'each') return []
     throw new PathError(`no object has ${key}`)
   }
-  const named = membersNamed(bytes, at, key)
+  const named = membersOf(bytes, at, key)
   const last = named.at(-1)
   if (edit.op === 'remove' && rest.length === 0) {
     // All members with this key: if only the last were removed, an earlier one would count.

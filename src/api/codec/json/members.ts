@@ -172,19 +172,12 @@ export interface Span {
   readonly end: number
 }
 
-/** The members of the object at `at` that have this key, in the order they were written. */
-export function membersNamed(bytes: Buffer, at: number, key: string): Span[] {
+/** The members of the object at `at`, as they were written; with a `key`, those that have it. */
+export function membersOf(bytes: Buffer, at: number, key?: string): Span[] {
   const found: Span[] = []
   for (const members = new Members(bytes, at); members.next();) {
-    if (members.is(key)) found.push(spanOf(members))
+    if (key === undefined || members.is(key)) found.push(spanOf(members))
   }
-  return found
-}
-
-/** All members of the object at `at`. */
-export function membersOf(bytes: Buffer, at: number): Span[] {
-  const found: Span[] = []
-  for (const members = new Members(bytes, at); members.next();) found.push(spanOf(members))
   return found
 }
 

@@ -107,15 +107,9 @@ interface Identity {
 
 /** The object whose JSON is `bytes`. */
 export function apiObject(bytes: Buffer): ApiObject {
-  const found = { namespace: '', name: '', uid: '', resourceVersion: '' }
+  const found = { namespace: '', name: '', uid: '', resourceVersion: '', bytes }
   readObject(bytes, found)
-  return {
-    namespace: found.namespace,
-    name: found.name,
-    uid: found.uid,
-    resourceVersion: found.resourceVersion,
-    bytes,
-  }
+  return found
 }
 
 /**

@@ -41,15 +41,12 @@ function jobDuration(job: JsonObject): Json {
 }
 
 /** What a job's conditions say, the first that is true. */
-const jobEnds = [
-  ['Complete', 'Complete'],
-  ['Failed', 'Failed'],
-] as const
+const jobEnds = ['Complete', 'Failed'] as const
 const jobStates = ['Suspended', 'FailureTarget', 'SuccessCriteriaMet'] as const
 
 function jobStatus(job: JsonObject): Json {
-  const end = jobEnds.find(([type]) => isConditionTrue(job, type))
-  if (end) return end[1]
+  const end = jobEnds.find((type) => isConditionTrue(job, type))
+  if (end) return end
   if (textAt(job, 'metadata', 'deletionTimestamp') !== '') return 'Terminating'
   return jobStates.find((type) => isConditionTrue(job, type)) ?? 'Running'
 }
