@@ -47,13 +47,9 @@ export function resourceList(
 }
 
 /** `/api` and `/apis` for clients of aggregated discovery. */
-export const aggregatedDiscovery = (
-  catalog: Catalog,
-  isCore: boolean,
-  version: string,
-): JsonObject => ({
+export const aggregatedDiscovery = (catalog: Catalog, isCore: boolean): JsonObject => ({
   kind: 'APIGroupDiscoveryList',
-  apiVersion: `apidiscovery.k8s.io/${version}`,
+  apiVersion: 'apidiscovery.k8s.io/v2',
   metadata: {},
   items: [...(isCore ? new Map([['', ['v1']]]) : versionsByGroup(catalog))].map(
     ([name, versions]) => ({
@@ -133,12 +129,10 @@ function aggregatedResource(kind: Kind): JsonObject {
   }
 }
 
-/** The version of aggregated discovery, where the client prefers that. */
-export function aggregatedVersion(accept: string | undefined): string | undefined {
-  const [first] = parseAccept(accept)
-  if (first?.parameters.get('as') !== 'APIGroupDiscoveryList') return undefined
-  const version = first.parameters.get('v')
-  return version === 'v2' || version === 'v2beta1' ? version : undefined
+/** Whether the client prefers aggregated discovery. */
+export function prefersAggregated(accept: string | undefined): boolean {
+  const parameters = parseAccept(accept)[0]?.parameters
+  return parameters?.get('as') === 'APIGroupDiscoveryList' && parameters.get('v') === 'v2'
 }
 
 /** The hash by which clients distinguish versions of a document. */

@@ -6,11 +6,11 @@ import { sendBody, sendObject, sendText } from './answer.ts'
 import type { Api, Call } from './call.ts'
 import {
   aggregatedDiscovery,
-  aggregatedVersion,
   coreVersions,
   documentHash,
   groupDocument,
   groupList,
+  prefersAggregated,
   resourceList,
 } from './discovery.ts'
 import { goJson } from '../api/codec/json/write.ts'
@@ -85,17 +85,14 @@ function discover(api: Api, call: Call, path: string): boolean {
     if (document) sendDiscovery(call, document)
     return document !== undefined
   }
-  const aggregated = aggregatedVersion(headers['accept'] as string | undefined)
-  if (aggregated === undefined) {
+  if (!prefersAggregated(headers['accept'] as string | undefined)) {
     const address = String(headers['host'] ?? '')
     sendDiscovery(call, prefix === 'api' ? coreVersions(address) : groupList(catalog))
     return true
   }
-  const bytes = Buffer.from(
-    `${goJson(aggregatedDiscovery(catalog, prefix === 'api', aggregated))}\n`,
-  )
+  const bytes = Buffer.from(`${goJson(aggregatedDiscovery(catalog, prefix === 'api'))}\n`)
   sendBody(call, {
-    contentType: `application/json;g=apidiscovery.k8s.io;v=${aggregated};as=APIGroupDiscoveryList`,
+    contentType: 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList',
     bytes,
     headers: { 'Cache-Control': 'public', Etag: `"${documentHash(bytes)}"`, Vary: 'Accept' },
   })
