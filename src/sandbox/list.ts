@@ -35,7 +35,6 @@ export interface ListResult {
 export async function list(
   view: View,
   kind: Kind,
-  namespace: string | undefined,
   selection: SelectionPredicate,
   options: ListOptions,
   freshnessMs: number,
@@ -46,7 +45,7 @@ export async function list(
     : await startingVersion(view, options, freshnessMs)
   const from = token?.start ?? ''
   const all = [...view.at(kind, version)]
-    .filter(([key, object]) => selection.selects(object) && relative(key, namespace) >= from)
+    .filter(([key, object]) => selection.selects(object) && key >= from)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([, object]) => object)
   // A list of any version is not paged.
@@ -57,19 +56,10 @@ export async function list(
   return {
     objects: page,
     version: String(version),
-    continue: more
-      ? encodeContinue(
-          version,
-          `${relative(namespacedName(last.metadata), namespace)}\0`,
-          namespace,
-        )
-      : '',
+    continue: more ? encodeContinue(version, `${namespacedName(last.metadata)}\0`) : '',
     remaining: more && !selection.selective ? all.length - page.length : undefined,
   }
 }
-
-const relative = (key: string, namespace: string | undefined): string =>
-  namespace === undefined ? key : key.slice(namespace.length + 1)
 
 async function startingVersion(
   view: View,
@@ -108,14 +98,8 @@ interface ContinueToken {
   readonly start: string
 }
 
-const encodeContinue = (version: number, start: string, namespace: string | undefined): string =>
-  Buffer.from(
-    JSON.stringify({
-      v: 'meta.k8s.io/v1',
-      rv: version,
-      start: namespace === undefined ? start : `/${start}`,
-    }),
-  ).toString('base64url')
+const encodeContinue = (rv: number, start: string): string =>
+  Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv, start })).toString('base64url')
 
 function decodeContinue(options: ListOptions): ContinueToken {
   refuseVersionWithContinue(options)
@@ -124,7 +108,7 @@ function decodeContinue(options: ListOptions): ContinueToken {
   const isKnown = textAt(read, 'v') === 'meta.k8s.io/v1' && Number.isSafeInteger(rv) && start !== ''
   if (!isKnown)
     throw new StatusError(badRequest('invalid continue token: continue key is not valid'))
-  return { rv: Number(rv), start: start.replace(/^\//, '') }
+  return { rv: Number(rv), start }
 }
 
 function continuedVersion(view: View, { rv }: ContinueToken): number {

@@ -82,7 +82,7 @@ async function listObjects(api: Api, call: ResourceCall): Promise<void> {
 async function listed(api: Api, { view, kind, info }: ResourceCall): Promise<ListResult> {
   const selection = selectionOf(kind, info.namespace, info.query)
   const options = listOptionsOf(info.query, false, api.watchSettings.watchListServed)
-  return list(view, kind, info.namespace, selection, options, api.freshnessMs)
+  return list(view, kind, selection, options, api.freshnessMs)
 }
 
 function sendList(call: ResourceCall, result: ListResult, format: ResponseFormat): void {
