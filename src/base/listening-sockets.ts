@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { isIPv4, isIPv6, SocketAddress } from 'node:net'
-import { inodeIn, listening, socketsIn } from './socket-table.ts'
+import { inodeIn, linkAt, listening, socketsIn } from './socket-table.ts'
 
 /** Where a socket listens. */
 export interface ListenAddress {
@@ -138,13 +138,5 @@ function programOf(pid: number): string {
     return readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
   } catch {
     return ''
-  }
-}
-
-function linkAt(path: string): string | undefined {
-  try {
-    return readlinkSync(path)
-  } catch {
-    return undefined
   }
 }

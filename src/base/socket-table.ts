@@ -94,17 +94,21 @@ export async function establishedWith(
   return found
 }
 
-/**
- * The inode of a socket of this process by its file descriptor; `undefined` for any other file, or
- * without /proc.
- */
-export function inodeOf(fd: number): string | undefined {
+/** The target of a link; `undefined` where there is none, or it may not be read. */
+export function linkAt(path: string): string | undefined {
   try {
-    return inodeIn(readlinkSync(`/proc/self/fd/${fd}`))
+    return readlinkSync(path)
   } catch {
     return undefined
   }
 }
+
+/**
+ * The inode of a socket of this process by its file descriptor; `undefined` for any other file, or
+ * without /proc.
+ */
+export const inodeOf = (fd: number): string | undefined =>
+  inodeIn(linkAt(`/proc/self/fd/${fd}`) ?? '')
 
 /**
  * The inode of a connected socket of Node's, with TLS or without. After it closes, the file
