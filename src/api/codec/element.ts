@@ -50,7 +50,7 @@ export interface Cursor extends Element {
   annotation(key: string): string | undefined
   /**
    * The decoded value at a path; `undefined` for a missing value and null. In protobuf without
-   * fields that the schema lacks. Throws a `ValueTooLarge` for more than a megabyte.
+   * fields that the schema lacks. Throws `MalformedBody` for more than a megabyte.
    */
   json(path: Path): Json | undefined
   /** Differs where the value at a path does, without decoding it; '' if there is none. */

@@ -13,6 +13,15 @@ export const maxObjectBytes = 16 * 1024 * 1024
  */
 export const maxNesting = 10_000
 
+/** The most that the codec decodes at once: EndpointSlices with 1,000 endpoints have half of it. */
+export const maxDecodedBytes = 1024 * 1024
+
+/** Throws `MalformedBody` for a value of more bytes. */
+export function checkDecodable(bytes: number): void {
+  if (bytes > maxDecodedBytes)
+    throw new MalformedBody(`a value of more than ${maxDecodedBytes} bytes`)
+}
+
 /** The value of a JSON text. Throws `MalformedBody`. */
 export function parsedJson(text: string): Json {
   try {

@@ -1,6 +1,4 @@
 import { isMirrorPod, type Cursor, type Path } from '../../api/codec/cursor.ts'
-import { MalformedBody } from '../../api/codec/malformed-body.ts'
-import { ValueTooLarge } from '../../api/codec/decode-limit.ts'
 import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
 import type { Json } from '../../api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
@@ -95,7 +93,7 @@ export const referenceSources: readonly Path[] = [
  */
 export function referencesOf(pod: Cursor): PodReferences {
   const { namespace, name: podName } = pod
-  const [spec, made, extended] = referenceSources.map((path) => decoded(pod, path))
+  const [spec, made, extended] = referenceSources.map((path) => pod.json(path))
   const volumes = listAt(spec, 'volumes')
   const sources = volumes.flatMap((each) => listAt(each, 'projected', 'sources'))
   const reference = ({ gvr, by, need = 'required' }: How, name: string): ObjectReference => {
@@ -145,16 +143,6 @@ export function referencesOf(pod: Cursor): PodReferences {
     ],
     inlineDrivers: texts(volumes, 'csi', 'driver'),
     signers: texts(sources, 'podCertificate', 'signerName'),
-  }
-}
-
-/** A value larger than an API server stores counts as malformed. */
-function decoded(pod: Cursor, path: Path): Json | undefined {
-  try {
-    return pod.json(path)
-  } catch (cause) {
-    if (!(cause instanceof ValueTooLarge)) throw cause
-    throw new MalformedBody('a pod that says too much', { cause })
   }
 }
 

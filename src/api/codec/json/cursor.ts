@@ -4,8 +4,7 @@ import { apiVersionOf, type GVK } from '../../kube/gvk.ts'
 import type { Json } from '../../kube/json.ts'
 import type { ApiObject } from '../../kube/object.ts'
 import { PathError, type Cursor, type Element, type Path, type Scalar } from '../element.ts'
-import { parsedJson } from '../malformed-body.ts'
-import { checkDecodable } from '../decode-limit.ts'
+import { checkDecodable, parsedJson } from '../malformed-body.ts'
 import { elementsOf, locate, Members, skipSpace, textOf, valueEnd } from './members.ts'
 
 /** See `Element`. */

@@ -8,7 +8,7 @@ import type { Field, MessageSchema } from '../schema/schema.ts'
 import { fieldNamed, isLeftOut, knownSchema, messageOf } from './field-path.ts'
 import { readScalar } from './scalar.ts'
 import { elementOf, entriesOf, occurrences, whole, type Occurrence } from './values.ts'
-import { checkDecodable } from '../decode-limit.ts'
+import { checkDecodable } from '../malformed-body.ts'
 import { MessageReader } from './message/decode.ts'
 
 /**
