@@ -9,7 +9,9 @@ import {
   unsupportedMediaType,
   type Status,
 } from '../api/kube/status.ts'
-import { fromProtobuf, ProtobufError } from './protobuf.ts'
+import { PathError } from '../api/codec/element.ts'
+import { MalformedBody } from '../api/codec/malformed-body.ts'
+import { fromProtobuf } from './protobuf.ts'
 
 /** The largest body that kube-apiserver accepts. */
 const limit = 3 * 1024 * 1024
@@ -89,12 +91,11 @@ function decodeProtobuf(body: Buffer): JsonObject {
   try {
     return fromProtobuf(body).object
   } catch (cause) {
-    if (!(cause instanceof ProtobufError)) throw cause
     // Of kinds the sandbox has in JSON only, it takes nothing else.
-    const status = cause.message.endsWith('known in JSON only')
-      ? unknownFormat(['application/json', 'application/yaml'])
-      : badRequest(cause.message)
-    throw new StatusError(status, { cause })
+    if (cause instanceof PathError)
+      throw new StatusError(unknownFormat(['application/json', 'application/yaml']), { cause })
+    if (cause instanceof MalformedBody) throw new StatusError(badRequest(cause.message), { cause })
+    throw cause
   }
 }
 

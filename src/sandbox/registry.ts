@@ -9,7 +9,7 @@ import { Catalog } from './catalog.ts'
 import { defaulted } from './defaults.ts'
 import { apiVersionOfKind, gvkOf, hasStatus, type Kind } from './kinds.ts'
 import { sortedDeep, timestamp, withoutEmpty, type KubeObject } from './object.ts'
-import { ProtobufError } from './protobuf.ts'
+import { PathError } from '../api/codec/element.ts'
 import { canonical } from './render.ts'
 import type { Storage } from './storage.ts'
 import { checkName } from './validation.ts'
@@ -214,7 +214,7 @@ export class Registry {
         ...rest,
       }) as KubeObject
     } catch (cause) {
-      if (!(cause instanceof ProtobufError)) throw cause
+      if (!(cause instanceof PathError)) throw cause
       const text = `${kind.kind} in version "${kind.gvr.version}" cannot be handled as a ${kind.kind}: ${cause.message}`
       throw new StatusError(badRequest(text), { cause })
     }

@@ -162,7 +162,7 @@ export function bookmarkObject(kind: Kind, version: string, initialEventsEnd: bo
 
 /**
  * The object with every member the server shows, in the server's order, and none it does not know.
- * Throws a ProtobufError for values of a wrong type. Kinds without a schema stay as they are.
+ * Throws a PathError for values of a wrong type. Kinds without a schema stay as they are.
  */
 export const canonical = (gvk: GVK, object: JsonObject): JsonObject =>
   hasProtobuf(gvk) ? fromProtobuf(toProtobuf(gvk, object)).object : object

@@ -156,7 +156,7 @@ void t.test('values that a schema does not allow throw with their path', async (
     ],
   ]
   for (const [object, message] of wrong)
-    t.throws(() => toProtobuf(pod, object), { code: 'ERR_PROTOBUF', message })
+    t.throws(() => toProtobuf(pod, object), { code: 'PATH_ERROR', message })
   t.throws(() => toProtobuf(secret, { data: { a: '*' } }), { message: 'data: not base64' })
 })
 
@@ -164,7 +164,7 @@ void t.test('bytes that break off are refused', async (t) => {
   const whole = bytesOf('lease-get.pb')
   const withoutTail = whole.length - 4
   for (let end = 0; end < withoutTail; end++)
-    t.throws(() => fromProtobuf(whole.subarray(0, end)), { code: 'ERR_PROTOBUF' })
+    t.throws(() => fromProtobuf(whole.subarray(0, end)), { code: 'MALFORMED_BODY' })
 })
 
 void t.test('numbers longer than 64 bits, groups and wrong wire types are refused', async (t) => {
@@ -180,7 +180,7 @@ void t.test('numbers longer than 64 bits, groups and wrong wire types are refuse
   ])
     t.throws(
       () => fromProtobuf(Buffer.from(`${head}12${byte(raw.length / 2)}${raw}`, 'hex')),
-      { code: 'ERR_PROTOBUF' },
+      { code: 'MALFORMED_BODY' },
       raw,
     )
 })
@@ -195,7 +195,7 @@ void t.test('more values than a body needs are refused before they fill the memo
     'hex',
   )
   t.throws(() => fromProtobuf(Buffer.concat([head, empties])), {
-    code: 'ERR_PROTOBUF',
+    code: 'MALFORMED_BODY',
     message: /more than 2000000 values/,
   })
 })

@@ -25,7 +25,7 @@ export const jsonOfObject = (encoding: Encoding, gvk: GVK, { bytes }: ApiObject)
 
 /**
  * The object with these members replaced and all other bytes unchanged. In protobuf, members that
- * the schema lacks stay as they are, and a value that does not fit throws a `ProtobufError`.
+ * the schema lacks stay as they are, and a value that does not fit throws a `PathError`.
  */
 export function withMembers(
   encoding: Encoding,

@@ -3,7 +3,6 @@ import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { jsonOfObject, withMembers, type MemberChange } from '../../api/codec/members.ts'
 import { PathError } from '../../api/codec/element.ts'
 import { objectBody, readObject } from '../../api/codec/object.ts'
-import { ProtobufError } from '../../api/codec/protobuf/message/error.ts'
 import { reviewIn, type Review } from '../../api/codec/review.ts'
 import { tokenIn, tokenSpec } from '../../api/codec/token-request.ts'
 import type { BodyReply, Exchange, Reply } from '../../http/exchange/exchange.ts'
@@ -241,7 +240,7 @@ function withStatus(
   try {
     return withMembers(encoding, gvk, object, changes)
   } catch (cause) {
-    if (!(cause instanceof ProtobufError) && !(cause instanceof PathError)) throw cause
+    if (!(cause instanceof PathError)) throw cause
     throw new StatusError(badRequest(`${what} does not fit the object`), { cause })
   }
 }

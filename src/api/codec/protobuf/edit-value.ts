@@ -1,9 +1,7 @@
 import type { EditValue } from '../change.ts'
-import { PathError } from '../element.ts'
 import type { Field } from '../schema/schema.ts'
 import { fieldNamed, messageOf } from './field-path.ts'
 import * as encode from './message/encode.ts'
-import { ProtobufError } from './message/error.ts'
 import { BackwardWriter } from './message/writer.ts'
 
 // All throw a `PathError` for a value that the field cannot hold.
@@ -30,12 +28,7 @@ export function emptyField(field: Field): Buffer {
 function written(field: Field, value: EditValue, write: (out: BackwardWriter) => void): Buffer {
   checkMembers(field, value)
   const out = new BackwardWriter()
-  try {
-    write(out)
-  } catch (cause) {
-    if (!(cause instanceof ProtobufError)) throw cause
-    throw new PathError(cause.message, { cause })
-  }
+  write(out)
   return out.finish()
 }
 

@@ -13,7 +13,7 @@ export const readMembers = (gvk: GVK, bytes: Buffer): JsonObject =>
 
 /**
  * The object with one member of a member replaced; `undefined` removes it. All else keeps its
- * bytes. A member that the schema lacks changes nothing. Throws a `ProtobufError` for a value that
+ * bytes. A member that the schema lacks changes nothing. Throws a `PathError` for a value that
  * the member cannot have.
  */
 export function withMember(

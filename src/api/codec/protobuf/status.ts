@@ -4,7 +4,7 @@ import { MalformedBody } from '../malformed-body.ts'
 import { statusSchema } from '../schema/schema.ts'
 import { MessageReader } from './message/decode.ts'
 import { messageBytes } from './message/encode.ts'
-import { ProtobufError } from './message/error.ts'
+import { PathError } from '../element.ts'
 import { whole } from './values.ts'
 
 /** The message of a Status. */
@@ -23,7 +23,7 @@ export function statusOf(value: Json): Status {
   try {
     return readStatus(messageBytes(statusSchema, isObject(value) ? value : {}))
   } catch (cause) {
-    if (cause instanceof ProtobufError || cause instanceof MalformedBody) return completed({})
+    if (cause instanceof PathError || cause instanceof MalformedBody) return completed({})
     throw cause
   }
 }

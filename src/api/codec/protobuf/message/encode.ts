@@ -1,6 +1,6 @@
 import { isList, isObject, type Json, type JsonObject } from '../../../kube/json.ts'
 import type { Field, MessageSchema } from '../../schema/schema.ts'
-import { ProtobufError } from './error.ts'
+import { PathError } from '../../element.ts'
 import { parseTime } from './time.ts'
 import { BackwardWriter } from './writer.ts'
 
@@ -19,7 +19,7 @@ function fieldsFromLast(schema: MessageSchema): readonly (readonly [string, Fiel
   return sorted
 }
 
-/** The bytes of a message as Go writes it. Throws ProtobufErrors. */
+/** The bytes of a message as Go writes it. Throws PathErrors. */
 export function messageBytes(schema: MessageSchema, object: JsonObject): Buffer {
   const out = new BackwardWriter()
   writeMessage(out, schema, object)
@@ -28,7 +28,7 @@ export function messageBytes(schema: MessageSchema, object: JsonObject): Buffer 
 
 /**
  * Writes the content of a message as Go does, without members that the schema lacks. Throws
- * ProtobufErrors.
+ * PathErrors.
  */
 function writeMessage(out: BackwardWriter, schema: MessageSchema, object: JsonObject): void {
   for (const [name, field] of fieldsFromLast(schema)) {
@@ -36,15 +36,15 @@ function writeMessage(out: BackwardWriter, schema: MessageSchema, object: JsonOb
     try {
       writeField(out, field, value ?? undefined)
     } catch (error) {
-      if (!(error instanceof ProtobufError) || field.inline) throw error
-      throw new ProtobufError(`${name}: ${error.message}`, { cause: error })
+      if (!(error instanceof PathError) || field.inline) throw error
+      throw new PathError(`${name}: ${error.message}`, { cause: error })
     }
   }
 }
 
 /**
  * Writes a field, one occurrence per value and entry; `undefined` is an unset field. Throws
- * ProtobufErrors.
+ * PathErrors.
  */
 export function writeField(out: BackwardWriter, field: Field, value: Json | undefined): void {
   if (field.repeated) return writeList(out, field, value)
@@ -54,23 +54,23 @@ export function writeField(out: BackwardWriter, field: Field, value: Json | unde
 
 function writeList(out: BackwardWriter, field: Field, value: Json | undefined): void {
   if (value === undefined) return
-  if (!isList(value)) throw new ProtobufError('not a list')
+  if (!isList(value)) throw new PathError('not a list')
   for (const item of value.toReversed()) writeElement(out, field, item)
 }
 
-/** Writes one element of a list. Throws ProtobufErrors. */
+/** Writes one element of a list. Throws PathErrors. */
 export const writeElement = (out: BackwardWriter, field: Field, value: Json): void =>
   writeTagged(out, field, field.number, value ?? undefined)
 
 function writeMap(out: BackwardWriter, field: Field, value: Json | undefined): void {
   if (value === undefined) return
-  if (!isObject(value)) throw new ProtobufError('not an object')
+  if (!isObject(value)) throw new PathError('not an object')
   for (const key of Object.keys(value).toSorted(byBytes).toReversed()) {
     writeEntry(out, field, key, value[key])
   }
 }
 
-/** Writes one entry of a map. Throws ProtobufErrors. */
+/** Writes one entry of a map. Throws PathErrors. */
 export function writeEntry(
   out: BackwardWriter,
   field: Field,
@@ -129,9 +129,9 @@ function writeValue(out: BackwardWriter, field: Field, value: Json | undefined):
 
 function writeNested(out: BackwardWriter, field: Field, value: Json | undefined): void {
   const schema = field.message?.()
-  if (!schema) throw new ProtobufError('a message without a schema')
+  if (!schema) throw new PathError('a message without a schema')
   if (schema.wraps) return writeMessage(out, schema, { items: value ?? null })
-  if (value !== undefined && !isObject(value)) throw new ProtobufError('not an object')
+  if (value !== undefined && !isObject(value)) throw new PathError('not an object')
   writeMessage(out, schema, value ?? {})
 }
 
@@ -164,13 +164,13 @@ function writeIntOrString(out: BackwardWriter, value: Json): void {
 
 function text(value: Json | undefined): string {
   if (value === undefined) return ''
-  if (typeof value !== 'string') throw new ProtobufError('not a string')
+  if (typeof value !== 'string') throw new PathError('not a string')
   return value
 }
 
 function boolean(value: Json | undefined): boolean {
   if (value === undefined) return false
-  if (typeof value !== 'boolean') throw new ProtobufError('not a boolean')
+  if (typeof value !== 'boolean') throw new PathError('not a boolean')
   return value
 }
 
@@ -178,12 +178,12 @@ function boolean(value: Json | undefined): boolean {
 function whole(value: Json | undefined, limit: number): number {
   if (value === undefined) return 0
   if (typeof value !== 'number' || !Number.isInteger(value) || value < -limit || value >= limit)
-    throw new ProtobufError('not a whole number, or out of range')
+    throw new PathError('not a whole number, or out of range')
   return value
 }
 
 function base64(value: string): Buffer {
   const bytes = Buffer.from(value, 'base64')
-  if (bytes.toString('base64') !== value) throw new ProtobufError('not base64')
+  if (bytes.toString('base64') !== value) throw new PathError('not base64')
   return bytes
 }

@@ -1,5 +1,5 @@
 import { MalformedBody } from '../../malformed-body.ts'
-import { ProtobufError } from './error.ts'
+import { PathError } from '../../element.ts'
 
 /**
  * A time in protobuf. `undefined` stands for Go's zero time: an empty message, and `null` in JSON.
@@ -15,11 +15,11 @@ const lastSecond = 253_402_300_799
 
 const rfc3339 = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?(Z|[+-]\d{2}:\d{2})$/
 
-/** Reads RFC 3339 text. Throws a ProtobufError for any other. */
+/** Reads RFC 3339 text. Throws a PathError for any other. */
 export function parseTime(text: string): Timestamp | undefined {
   const [, moment, fraction = '', zone] = rfc3339.exec(text) ?? []
   const seconds = moment && zone ? Date.parse(moment + zone) / 1000 : Number.NaN
-  if (Number.isNaN(seconds)) throw new ProtobufError(`${JSON.stringify(text)} is not a time`)
+  if (Number.isNaN(seconds)) throw new PathError(`${JSON.stringify(text)} is not a time`)
   const nanos = Number(fraction.padEnd(9, '0'))
   return seconds === zeroTime && nanos === 0 ? undefined : { seconds, nanos }
 }
