@@ -46,11 +46,6 @@ export class Fields {
       : ''
   }
 
-  /** The value as a signed number; 0 for other wire types. */
-  get varint(): number {
-    return this.type === varintType ? signedVarint(this.bytes, this.valueStart) : 0
-  }
-
   get value(): Buffer {
     return this.bytes.subarray(this.valueStart, this.valueEnd)
   }
