@@ -21,10 +21,10 @@ import { ensureInputsOf } from './wiring/filter-inputs.ts'
 import { EnabledFilters, filtersOfModules } from './wiring/enabled-filters.ts'
 import {
   gaugesOnRead,
+  logListening,
   logReady,
   measureLoad,
   showConfigRead,
-  showListening,
 } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
 import { HostNetwork } from './wiring/host-network.ts'
@@ -156,6 +156,7 @@ export async function startHub(
       onAnswer(answered)
     },
   })
+  let sockets: readonly OpenSocket[] = []
   const ops = await openOperatorsPort({
     ...base,
     hostNetwork,
@@ -167,7 +168,7 @@ export async function startHub(
     open,
     checks,
     verboseLines: () => [
-      ...health.verboseLines(cloud.cloud, store),
+      ...health.verboseLines(cloud.cloud, store, sockets),
       ...inputs.verboseLines(),
       boot.verboseLine(),
     ],
@@ -182,14 +183,16 @@ export async function startHub(
   parts.use(measureLoad(answers.hour, { ...base, seats, proxies }))
   parts.use(cloud.onlineChanged.listen(() => answers.hour.sample()))
 
-  const sockets = (): readonly OpenSocket[] => [...socketsOf('ops', ops), ...proxies.sockets]
-  const showSockets = (): void => showListening(sockets(), { health, log })
+  const showSockets = (): void => {
+    const before = sockets
+    sockets = [...socketsOf('ops', ops), ...proxies.sockets]
+    logListening(sockets, before, log)
+  }
   showSockets()
   logReady(checkResults(checks), log)
   inputs.dummy?.open(async (address) => {
-    const { length } = sockets()
     await proxies.listenAt(address)
-    if (sockets().length > length) showSockets()
+    showSockets()
   })
   const running = parts.move()
   return {

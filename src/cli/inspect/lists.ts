@@ -1,5 +1,5 @@
 import { namespacedName } from '../../api/kube/object.ts'
-import type { HubStatus } from '../../hub/wiring/status/document.ts'
+import type { HubStatus } from '../../hub/wiring/status/status.ts'
 import type { StoppedStatus } from '../../hub/wiring/stopped.ts'
 import { aligned } from '../aligned.ts'
 import { inspection } from './inspection.ts'

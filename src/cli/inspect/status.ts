@@ -1,4 +1,4 @@
-import type { HubStatus } from '../../hub/wiring/status/document.ts'
+import type { HubStatus } from '../../hub/wiring/status/status.ts'
 import type { StoppedStatus } from '../../hub/wiring/stopped.ts'
 import { aligned } from '../aligned.ts'
 import { inspection } from './inspection.ts'

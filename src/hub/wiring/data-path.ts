@@ -230,7 +230,7 @@ export function clientPath(parts: ClientPathParts): Handler<Incoming, WireReply>
       claims: new Claims(keys.tokens.reveal(), proofs, clusterKeys),
       owners,
       accepted,
-      outage: outageOf({ cloud: dispatch.cloud, log }),
+      outage: outageOf(dispatch.cloud, log),
     },
     filtering: { ensureInputs, filters, shown: new ShownStates(), onExpired: loggingExpired(log) },
     memoryLimitBytes: memoryLimit(config),

@@ -54,9 +54,9 @@ export class FilterInputs implements AsyncDisposable {
   readonly #needed = new Set<InputName>()
   #node: InputSource<NodeFacts> | undefined
   #services: InputSource<ServiceFacts> | undefined
-  /** The pool in force, and the one that takes its place as soon as it is known. */
   #pool: Pool | undefined
-  #coming: Pool | undefined
+  /** Until the pool is known, the facts of the one before stay in force. */
+  #isPoolKnown = false
   #current: ClusterInputs
   #announced: readonly string[] | null | undefined
   /** Resolves at the next change of a source. */
@@ -124,8 +124,8 @@ export class FilterInputs implements AsyncDisposable {
   }
 
   get #sources(): readonly InputSource<unknown>[] {
-    const ofPools = [...sourcesOf(this.#pool), ...sourcesOf(this.#coming)]
-    return [this.#node, ...ofPools, this.#services].filter((each) => each !== undefined)
+    const all = [this.#node, ...sourcesOf(this.#pool), this.#services]
+    return all.filter((each) => each !== undefined)
   }
 
   /** Follows the sources of the needed inputs. */
@@ -138,21 +138,19 @@ export class FilterInputs implements AsyncDisposable {
     const name = poolNameOf(config.nodepoolName, this.#node?.value)
     if (name === undefined || !needs('pool', 'poolNodes')) return
     const wanted = { name, way: live().nodePools }
-    if (!isAlike(this.#coming ?? this.#pool, wanted)) {
-      this.#end(sourcesOf(this.#coming))
-      this.#coming = isAlike(this.#pool, wanted) ? undefined : this.#poolOf(wanted)
+    if (this.#pool?.name !== wanted.name || this.#pool.way !== wanted.way) {
+      this.#end(sourcesOf(this.#pool))
+      this.#pool = this.#poolOf(wanted)
+      this.#isPoolKnown = false
     }
-    if (!this.#coming || !isKnown(this.#coming, this.#pool !== undefined)) return
-    this.#end(sourcesOf(this.#pool))
-    this.#pool = this.#coming
-    this.#coming = undefined
+    this.#isPoolKnown ||= isKnown(this.#pool, this.#current.pool !== undefined)
   }
 
   #source<T>(collection: ConstructorParameters<typeof InputSource<T>>[1]): InputSource<T> {
     return new InputSource<T>(this.#dependencies, collection, () => this.#update())
   }
 
-  #poolOf({ name, way }: PoolName): Pool {
+  #poolOf({ name, way }: Pool): Pool {
     if (name === null || way === 'off') return { name, way }
     const nodePool = this.#source(nodePoolOf(name))
     if (way === 'status') return { name, way, nodePool }
@@ -182,10 +180,13 @@ export class FilterInputs implements AsyncDisposable {
 
   #computed(): ClusterInputs {
     const [node, facts, pool] = [this.#node?.value, this.#services?.value, this.#pool]
+    const ofPool =
+      pool && !this.#isPoolKnown
+        ? { pool: this.#current.pool, poolNodes: this.#current.poolNodes }
+        : { pool: pool && poolFactsOf({ ...pool, node }), poolNodes: pool && this.#nodesOf(pool) }
     const next = {
       node,
-      pool: pool && poolFactsOf({ ...pool, node }),
-      poolNodes: pool && this.#nodesOf(pool),
+      ...ofPool,
       topologies: facts?.topologies,
       serviceAddresses: facts?.addresses,
     }
@@ -193,7 +194,7 @@ export class FilterInputs implements AsyncDisposable {
       name === 'node' || name === 'pool' || name === 'poolNodes'
     const untold = clusterInputNames.filter((name) => {
       // If the pool has a name, its NodePool has to be read first.
-      const isNamed = name !== 'node' && (pool ?? this.#coming) !== undefined
+      const isNamed = name !== 'node' && pool !== undefined
       const source = isOfNode(name) ? this.#node : this.#services
       return next[name] === undefined && source?.isAnswered && !(isOfNode(name) && isNamed)
     })
@@ -211,15 +212,12 @@ export class FilterInputs implements AsyncDisposable {
   }
 }
 
-interface PoolName {
+/** A pool, and what is read of it. */
+interface Pool {
   /** `null`: none. */
   readonly name: string | null
   /** How its nodes are found. */
   readonly way: LiveConfig['nodePools']
-}
-
-/** A pool, and what is read of it. */
-interface Pool extends PoolName {
   readonly nodePool?: InputSource<ParsedNodePool>
   readonly buckets?: InputSource<readonly string[]>
 }
@@ -227,12 +225,9 @@ interface Pool extends PoolName {
 const sourcesOf = (pool: Pool | undefined): readonly InputSource<unknown>[] =>
   [pool?.nodePool, pool?.buckets].filter((each) => each !== undefined)
 
-const isAlike = (one: PoolName | undefined, other: PoolName): boolean =>
-  one?.name === other.name && one.way === other.way
-
 /**
- * Whether a pool may come into force: half of its facts would be a guess. While its NodePool cannot
- * be read, a pool before it holds; without any, its name alone serves filters better than none.
+ * Whether a pool is known: half of its facts would be a guess. While its NodePool cannot be read,
+ * the facts of a pool before it hold; without any, its name alone serves filters better than none.
  */
 const isKnown = (pool: Pool, hasFormer: boolean): boolean =>
   sourcesOf(pool).every(({ isSettled, isSyncing }) => (hasFormer ? isSettled : !isSyncing))

@@ -72,18 +72,16 @@ export function measureLoad(
   })
 }
 
-/**
- * Shows the addresses of each listener in `/readyz?verbose` and, those that are new, in the log.
- */
-export function showListening(
+/** Logs the addresses of listeners that were not among those `before`. */
+export function logListening(
   sockets: readonly OpenSocket[],
-  { health, log }: Pick<GaugeSources, 'health' | 'log'>,
+  before: readonly OpenSocket[],
+  log: Logger,
 ): void {
-  const lines = sockets.map(({ name, at }) => `${name} ${joinHostPort(at)}`)
-  const before = health.listens(lines)
-  for (const [i, { name, at }] of sockets.entries()) {
-    const labels = { listener: name, address: joinHostPort(at) }
-    if (!before.includes(lines[i] ?? '')) log.info(labels, 'listening')
+  const known = new Set(before.map(({ at }) => joinHostPort(at)))
+  for (const { name, at } of sockets) {
+    const address = joinHostPort(at)
+    if (!known.has(address)) log.info({ listener: name, address }, 'listening')
   }
 }
 

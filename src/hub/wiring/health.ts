@@ -1,10 +1,12 @@
 import { now } from '../../base/clock.ts'
+import { joinHostPort } from '../../base/listening-sockets.ts'
 import { waitsForNextStart } from '../../config/config-watcher.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { ReadinessCheck } from '../../http/server/ops.ts'
 import type { LogStore } from '../store/log/log-store.ts'
+import type { OpenSocket } from './proxies.ts'
 
 /** The faults of the hub, as readiness shows them. */
 export class Health {
@@ -12,7 +14,6 @@ export class Health {
   #unusableConfig: string | undefined
   #waitingConfig: string | undefined
   #begunEmpty: string | undefined
-  #listening: readonly string[] = []
 
   /**
    * Why the store takes no writes: the first failure since a write succeeded, as later ones only
@@ -34,13 +35,6 @@ export class Health {
   storeUnusable(): void {
     const at = new Date(now()).toISOString()
     this.#begunEmpty = `[ ]cache begun empty at ${at}: its log could not be used`
-  }
-
-  /** Sets the lines of listeners and their addresses, and returns those before. */
-  listens(lines: readonly string[]): readonly string[] {
-    const before = this.#listening
-    this.#listening = lines
-    return before
   }
 
   configUnusable(mistakes: readonly string[]): void {
@@ -81,12 +75,12 @@ export class Health {
    * Further lines for `/readyz?verbose` that do not affect readiness: offline, the hub is as ready
    * as ever.
    */
-  verboseLines(cloud: Cloud, store: LogStore): string[] {
+  verboseLines(cloud: Cloud, store: LogStore, sockets: readonly OpenSocket[]): string[] {
     return [
       onlineLine(cloud),
       ...cloud.upstreams.map(upstreamLine),
       ...(cloud.online === false ? oldestLine(store) : []),
-      ...this.#listening.map((line) => `[+]listening ${line}`),
+      ...sockets.map(({ name, at }) => `[+]listening ${name} ${joinHostPort(at)}`),
       ...[this.#begunEmpty, this.#unusableConfig, this.#waitingConfig].filter(
         (line) => line !== undefined,
       ),

@@ -5,17 +5,12 @@ import type { ClientCertificate } from '../../http/exchange/exchange.ts'
 import type { Outage } from '../identity/caller.ts'
 import type { Cloud } from '../upstream/cloud.ts'
 
-interface Dependencies {
-  readonly cloud: Cloud
-  readonly log: Logger
-}
-
 /**
  * The state of an outage for authentication. Where all API servers refuse the hub's own
  * credentials, the node is answered as offline. Logs once an outage for each certificate out of its
  * dates that counts, and for none.
  */
-export function outageOf({ cloud, log }: Dependencies): Outage {
+export function outageOf(cloud: Cloud, log: Logger): Outage {
   const logged = new WeakMap<AbortSignal, Set<string>>()
   return {
     offline: async () => {

@@ -5,39 +5,30 @@ import { textAt } from '../../api/kube/json-at.ts'
 import { nodes } from '../../api/kube/resources.ts'
 import { kubeletCache, type KubeletCache } from '../boot/kubelet-cache.ts'
 import { isRoot } from '../identity/caller.ts'
-import type { SocketOwners } from '../identity/socket-owner.ts'
 import type { ObjectStore } from '../store/store.ts'
-import type { Cloud } from '../upstream/cloud.ts'
 import { OwnKubelet } from '../upstream/own-kubelet.ts'
-import type { Connections } from '../../http/client/connections.ts'
 import { ownUseOf } from '../answers/at-kubelet.ts'
 import type { OfflineWriteParts } from '../answers/offline-writes.ts'
+import type { CloudParts } from './parts/cloud.ts'
+import type { IdentityParts } from './parts/identity.ts'
 
-interface Dependencies {
+interface Dependencies
+  extends Pick<CloudParts, 'cloud' | 'connections'>, Pick<IdentityParts, 'owners'> {
   readonly nodeName: string
-  readonly cloud: Cloud
-  readonly connections: Connections
   readonly store: ObjectStore
-  readonly owners: SocketOwners
 }
 
 /**
- * The kubelet of this node, and the answers to its access reviews while no API server can give
- * them.
+ * The kubelet of this node, which answers in the cloud's place, and the answers to its access
+ * reviews while no API server can give them.
  */
-interface Wired {
-  readonly kubelet: OwnKubelet
-  readonly ownUse: OfflineWriteParts['review']
-}
-
-/** Makes the parts by which the kubelet of this node answers in the cloud's place. */
 export const ownKubeletOf = ({
   nodeName,
   cloud,
   connections,
   store,
   owners,
-}: Dependencies): Wired => ({
+}: Dependencies): { kubelet: OwnKubelet; ownUse: OfflineWriteParts['review'] } => ({
   kubelet: new OwnKubelet({
     credentials: () => connections.credentials,
     addresses: () => kubeletAddresses(kubeletCache(store, nodeName), nodeName),

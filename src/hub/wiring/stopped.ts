@@ -20,9 +20,8 @@ import { checkStopped, openStopped } from '../store/log/open.ts'
 import { podsAsListed } from './host-network.ts'
 import { sealingKeyIn } from './node-key.ts'
 import { certificateStatuses, type CertificateStatus } from './status/certificates.ts'
-import { collectionStatuses, bootStatus, mostItems } from './status/status.ts'
+import { collectionStatuses, bootStatus, mostItems, type HubStatus } from './status/status.ts'
 import { contentReports, type PodReport, type ObjectReport } from './status/object-report.ts'
-import type { HubStatus } from './status/document.ts'
 
 /** Where the state of a hub is. */
 export interface StateFolders {

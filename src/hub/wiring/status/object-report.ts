@@ -25,7 +25,7 @@ import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/rep
 
 /** A state of the object as callers were given it. */
 interface StoredState {
-  /** As `CollectionStatus.identity`. */
+  /** As in `HubStatus.collections`. */
   readonly identity: string
   readonly representation: string
   /** `''`: the object is known to be absent. */

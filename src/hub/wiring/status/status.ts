@@ -23,16 +23,6 @@ import { memoryLimit } from '../memory.ts'
 import type { CloudParts } from '../parts/cloud.ts'
 import type { InputParts } from '../parts/filters.ts'
 import { certificateStatuses } from './certificates.ts'
-import type {
-  HubStatus,
-  LogLine,
-  Part,
-  ServedStatus,
-  UpstreamStatus,
-  WatchStatus,
-  UnderWayStatus,
-  CollectionStatus,
-} from './document.ts'
 import { qualifiedResource, apiVersionOf } from '../../../api/kube/gvk.ts'
 import { isWatch } from '../../../api/request/request-info.ts'
 import { callerOf, objectOf } from '../../pipeline/trace.ts'
@@ -57,8 +47,14 @@ export interface StatusParts
 /** The most items of each list; a node has fewer. */
 export const mostItems = 200
 
+/**
+ * The state of the hub, for `nodehub inspect` and the status page: names of API objects, and none
+ * of their content; no secret. Lists are bounded; times are RFC 3339.
+ */
+export type HubStatus = Awaited<ReturnType<ReturnType<typeof statusReport>>>
+
 /** Composes the status document of a hub, in time slices; does nothing until it is called. */
-export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
+export function statusReport(parts: StatusParts) {
   const { config, cloud, connections, serving, store, cachers, answers, open } = parts
   const startedAt = time(now())
   return async () => {
@@ -71,26 +67,34 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
       startedAt,
       ready: isReady(parts.checks),
       checks: checkResults(parts.checks),
+      /** The further lines of `/readyz?verbose`. */
       notes: parts.verboseLines(),
       link: linkStatus(cloud),
       upstreams: cloud.upstreams.map((each) => upstreamStatus(each, connections)),
-      served: first(byComponent(answers.counts), ({ last, ...count }): ServedStatus => ({
+      /** Those of the kubelet first, those of people's programs last, the latest first of each. */
+      served: first(byComponent(answers.counts), ({ last, ...count }) => ({
         ...count,
         last: { ...last, at: time(last.at) },
       })),
       lastHour: answers.hour.minutes(now()),
+      /** How full the hub is: `connections` are of the port without TLS, the rest in bytes. */
       saturation: answers.hour.saturation(now()),
       collections: collectionStatuses(store.overview(mostItems), ({ key }) =>
         cacherOf.get(textOf(key)),
       ),
+      /** In bytes, on the disk. */
       cache: { bytes: store.bytes, limit: config.cacheMaxBytes },
+      /** In bytes, of the process. */
       memory: { bytes: process.memoryUsage.rss(), limit: memoryLimit(config) },
-      watches: first(byComponent(watchGroups(open)), (group): WatchStatus => ({
+      /** In the order of `served`. */
+      watches: first(byComponent(watchGroups(open)), (group) => ({
         ...group,
         labelSelector: shortened(group.labelSelector),
         fieldSelector: shortened(group.fieldSelector),
+        /** When the oldest began. */
         since: time(group.since),
       })),
+      /** Requests of clients but for watches, the oldest first. */
       underWay: first(
         [...open].filter(({ exchange }) => !isWatch(exchange.info)),
         underWay,
@@ -100,6 +104,10 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
       filters: parts.filters.statuses(),
       hostNetwork: {
         ...hostNetwork,
+        /**
+         * The propagated ones, those with clashing ports first, and in a host-network pool those
+         * that keep a network of their own. `null` where pods were never listed.
+         */
         pods: pods
           ? first(
               pods
@@ -117,6 +125,7 @@ export function statusReport(parts: StatusParts): () => Promise<HubStatus> {
         client: parts.obtained.fault,
         serving: parts.inputs.requested?.fault,
       }),
+      /** The oldest first. */
       log: (parts.recentLog?.lines ?? []).map(logLine),
     }
   }
@@ -139,38 +148,44 @@ const order = ({ network, clashes }: PodOnNode): number => (network === 'pod' ? 
 
 const same = <T>(item: T): T => item
 
+/** The first items of a list, and how many more there are. */
 const first = <From, To>(
   all: readonly From[],
   show: (item: From) => To,
   most = mostItems,
-): Part<To> => ({
+): { readonly items: readonly To[]; readonly omitted: number } => ({
   items: all.slice(0, most).map((item) => show(item)),
   omitted: Math.max(all.length - most, 0),
 })
 
-const linkStatus = ({ online, since }: Cloud): HubStatus['link'] =>
+/** `online` is `null` until the first probes have decided. */
+const linkStatus = ({ online, since }: Cloud): { online: boolean | null; since?: string } =>
   online === undefined ? { online: null } : { online, since: time(since) }
 
-function upstreamStatus(upstream: Upstream, connections: Connections): UpstreamStatus {
+function upstreamStatus(upstream: Upstream, connections: Connections) {
   const { origin, health, healthSince, availability, probeMs, lastError, failures } = upstream
   return {
     origin,
     health,
     since: time(healthSince),
+    /** In which order it is tried. */
     availability,
     ...(availability === 'ejected' && {
       ejectedForSeconds: Math.ceil(upstream.ejectedForMs / 1000),
     }),
     refusesCredentials: upstream.refusesCredentials,
+    /** How long the last answered probe took. */
     ...(probeMs !== undefined && { probeMs: Math.round(probeMs * 10) / 10 }),
     connections: connections.open(origin),
+    /** Why the last probe failed; absent where it succeeded. */
     ...(lastError && { lastError: lastError.message }),
+    /** The latest first. */
     failures: failures.map((failure) => ({ ...failure, at: time(failure.at) })),
   }
 }
 
-/** The last boot verdict, shortened. */
-export function bootStatus(verdict: BootVerdict | undefined): HubStatus['boot'] {
+/** The last boot verdict, shortened: the pods that would not come back first. */
+export function bootStatus(verdict: BootVerdict | undefined) {
   if (!verdict) return null
   const waiting = verdict.pods.filter(({ ready }) => !ready)
   const pods = [...waiting, ...verdict.pods.filter(({ ready }) => ready)]
@@ -178,7 +193,7 @@ export function bootStatus(verdict: BootVerdict | undefined): HubStatus['boot'] 
 }
 
 /** A line of the hub's log, as the logger writes it. */
-function logLine(text: string): LogLine {
+function logLine(text: string) {
   const { time: at, level, msg, ...fields } = (parseJson(text) ?? {}) as Record<string, unknown>
   const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
   return { at: textOf(at), level: textOf(level), message: textOf(msg), fields }
@@ -187,7 +202,8 @@ function logLine(text: string): LogLine {
 /** Enough to see which ones hang: a node has few at a time. */
 export const mostUnderWay = 20
 
-function underWay({ exchange, since, source, sentBytes }: OpenRequest): UnderWayStatus {
+/** As a `RequestEntry`, with what is known so far; without `source` no answer has begun. */
+function underWay({ exchange, since, source, sentBytes }: OpenRequest) {
   const { component, info } = exchange
   const { namespace, name } = objectOf(info)
   return {
@@ -208,7 +224,7 @@ function underWay({ exchange, since, source, sentBytes }: OpenRequest): UnderWay
 export const collectionStatuses = (
   stored: StoreOverview,
   cacherOf: (collection: MeasuredCollection) => Cacher | undefined,
-): HubStatus['collections'] => ({
+) => ({
   items: stored.collections.map((each) => collectionStatus(each, cacherOf(each))),
   omitted: stored.omitted,
 })
@@ -216,19 +232,22 @@ export const collectionStatuses = (
 const collectionStatus = (
   { key, readers, resourceVersion, confirmedAt, objects, bytes }: MeasuredCollection,
   cacher: Cacher | undefined,
-): CollectionStatus => ({
+) => ({
   resource: qualifiedResource(key.gvr),
   apiVersion: apiVersionOf(key.gvr),
   namespace: key.namespace ?? '',
   labelSelector: shortened(key.labelSelector),
   fieldSelector: shortened(key.fieldSelector),
+  /** Who has read it: `node`, `hub`, a service account or the keyed hash of a token. */
   identity: readers.join(', '),
   representation: representationText(key.partition.representation),
   resourceVersion,
   confirmedAt: time(confirmedAt),
   objects,
   bytes,
+  /** Clients' watches that its cacher serves. */
   watchers: cacher?.watchers ?? 0,
+  /** Whether an upstream watch keeps it up to date. */
   live: cacher?.isLive ?? false,
 })
 

@@ -3,8 +3,11 @@ import t from 'tap'
 import { inspect } from '../../../../src/cli/inspect/inspect.ts'
 import type { JsonObject } from '../../../../src/api/kube/json.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../../../src/api/kube/node-pool.ts'
-import type { HubStatus } from '../../../../src/hub/wiring/status/document.ts'
-import { mostItems, mostUnderWay } from '../../../../src/hub/wiring/status/status.ts'
+import {
+  mostItems,
+  mostUnderWay,
+  type HubStatus,
+} from '../../../../src/hub/wiring/status/status.ts'
 import { addCsiNode, kubeletOf, podWith, startUp } from '../../../kit/bootable.ts'
 import { configMaps, nodeName, nodes, pods, podsOfNode, secrets } from '../../../kit/cloud.ts'
 import {
