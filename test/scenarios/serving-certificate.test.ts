@@ -101,7 +101,7 @@ void t.test('the reason for a missing certificate is reported', async (t) => {
   t.equal(status, 200)
   t.match(
     String(body),
-    /\[ \]serving-certificate of the hub's own authority, .* was denied: ByTest.*; the next request is made at 20/,
+    /\[ \]serving-certificate of the hub's own authority, .* was denied: ByTest/,
   )
   const { certificates } = JSON.parse(
     String((await hub.ops.get('/inspect/status')).body),
