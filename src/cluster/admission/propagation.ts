@@ -70,22 +70,19 @@ function commonTo(terms: readonly Json[], requiredBy: (term: Json) => string): s
 }
 
 const poolRequiredBy = (term: Json): string =>
-  listAt(term, 'matchExpressions').reduce<string>(
-    (found, expression) => found || onlyValue(expression, nodePoolLabel),
-    '',
-  )
+  onlyValue(listAt(term, 'matchExpressions'), nodePoolLabel)
 
 /** The DaemonSet controller names the node of a pod this way. */
 const nodeRequiredBy = (term: Json): string =>
-  listAt(term, 'matchFields').reduce<string>(
-    (found, field) => found || onlyValue(field, 'metadata.name'),
-    '',
-  )
+  onlyValue(listAt(term, 'matchFields'), 'metadata.name')
 
-function onlyValue(requirement: Json, key: string): string {
-  const values = listAt(requirement, 'values')
-  const isThis = textAt(requirement, 'key') === key && textAt(requirement, 'operator') === 'In'
-  return isThis && values.length === 1 && typeof values[0] === 'string' ? values[0] : ''
+function onlyValue(requirements: readonly Json[], key: string): string {
+  for (const each of requirements) {
+    const [value, ...others] = listAt(each, 'values')
+    const isThis = textAt(each, 'key') === key && textAt(each, 'operator') === 'In'
+    if (isThis && others.length === 0 && typeof value === 'string' && value !== '') return value
+  }
+  return ''
 }
 
 /**

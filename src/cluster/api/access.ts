@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
 import type { RequestOptions } from 'node:https'
+import { isDeepStrictEqual } from 'node:util'
 import type { KubeConfig } from '@kubernetes/client-node'
 import { Agent } from 'undici'
 import { elapsed } from '../../base/clock.ts'
@@ -28,8 +28,7 @@ const keepAliveProbeMs = 30_000
 export class ApiAccess implements AsyncDisposable {
   readonly server: URL
   readonly #config: KubeConfig
-  #current:
-    { readonly transport: Transport; readonly identity: string; readonly at: number } | undefined
+  #current: { readonly transport: Transport; readonly tls: object; readonly at: number } | undefined
 
   /** Throws where the configuration names no usable server. */
   constructor(config: KubeConfig) {
@@ -52,42 +51,34 @@ export class ApiAccess implements AsyncDisposable {
     const options: RequestOptions = {}
     // The library refuses plain HTTP, which has nothing to show.
     if (this.server.protocol === 'https:') await this.#config.applyToHTTPSOptions(options)
-    const { ca, cert, key, servername, rejectUnauthorized } = options
-    const tls = {
-      ...(ca !== undefined && { ca }),
-      ...(cert !== undefined && { cert }),
-      ...(key !== undefined && { key }),
-      ...(servername !== undefined && { servername }),
-      ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
-    } as { ca?: Buffer; cert?: Buffer; key?: Buffer; servername?: string }
-    const identity = digestOf(tls)
-    const same = current?.identity === identity
-    if (current && !same) void current.transport.agent.close().catch(() => undefined)
-    const agent = same
-      ? current.transport.agent
-      : new Agent({
-          connections: mostConnections,
-          pipelining: 1,
-          connect: {
-            ...tls,
-            allowPartialTrustChain: true,
-            keepAlive: true,
-            keepAliveInitialDelay: keepAliveProbeMs,
-          },
-        })
+    const tls = Object.fromEntries(
+      (['ca', 'cert', 'key', 'servername', 'rejectUnauthorized'] as const)
+        .map((name) => [name, options[name]] as const)
+        .filter(([, value]) => value !== undefined),
+    )
+    const isSame = isDeepStrictEqual(current?.tls, tls)
+    if (current && !isSame) void current.transport.agent.close().catch(() => undefined)
+    const agent =
+      current && isSame
+        ? current.transport.agent
+        : new Agent({
+            connections: mostConnections,
+            pipelining: 1,
+            connect: {
+              ...tls,
+              allowPartialTrustChain: true,
+              keepAlive: true,
+              keepAliveInitialDelay: keepAliveProbeMs,
+            },
+          })
     const transport = { agent, headers: headersOf(options) }
-    this.#current = { transport, identity, at: elapsed() }
+    this.#current = { transport, tls, at: elapsed() }
     return transport
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#current?.transport.agent.destroy()
   }
-}
-
-function digestOf(tls: object): string {
-  const members = Object.entries(tls).map(([name, value]) => `${name}=${String(value)};`)
-  return hash('sha256', members.join(''))
 }
 
 function headersOf({ headers, auth }: RequestOptions): Record<string, string> {
