@@ -9,7 +9,7 @@ import { isConflict, isNotFound } from '../api/failure.ts'
 import { apiInformer } from '../api/informer.ts'
 import type { NodeFacts } from '../controller/node-facts.ts'
 import { WorkQueue } from '../controller/work-queue.ts'
-import { judge, type CertificateRequestFacts } from './judgement.ts'
+import { judge, type CertificateRequestFacts, type Judgement } from './judgement.ts'
 
 export interface ApproverOptions {
   readonly api: ApiServer
@@ -20,7 +20,7 @@ export interface ApproverOptions {
   readonly nodes: ReadonlyMap<string, NodeFacts>
   /** Resolves when all nodes are known. */
   readonly nodesListed: Promise<unknown>
-  readonly onDecided?: (name: string, verdict: 'approved' | 'denied', why: string) => void
+  readonly onDecided?: (name: string, verdict: Judgement['verdict'], why: string) => void
   readonly onFailure?: (cause: unknown, what: string) => void
   /** How soon it decides again on a request of a node that has not registered. */
   readonly againMs?: number
@@ -87,12 +87,9 @@ export class ServingCertificateApprover implements AsyncDisposable {
     const request = this.#informers.map(({ items }) => items.get(name)).find((each) => each)
     if (request === undefined) return undefined
     const judgement = await judge(request, rules, nodes, () => this.#serviceAddresses())
-    if (judgement.verdict === 'wait') return againMs
-    const [verdict, why] =
-      judgement.verdict === 'approve'
-        ? (['approved', 'a node asks for the serving certificate of its hub'] as const)
-        : (['denied', judgement.why] as const)
-    if (await this.#write(name, request, verdict, why)) onDecided?.(name, verdict, why)
+    if (judgement === undefined) return againMs
+    const { verdict, why } = judgement
+    if (await this.#write(name, request, judgement)) onDecided?.(name, verdict, why)
     return undefined
   }
 
@@ -110,15 +107,14 @@ export class ServingCertificateApprover implements AsyncDisposable {
   async #write(
     name: string,
     { resourceVersion, conditions }: Pending,
-    verdict: 'approved' | 'denied',
-    message: string,
+    { verdict, why }: Judgement,
   ): Promise<boolean> {
     const { api, term } = this.#options
     const condition = {
       type: verdict === 'approved' ? 'Approved' : 'Denied',
       status: 'True',
       reason: 'NodehubServingCertificate',
-      message: `nodehub-cluster: ${message}`,
+      message: `nodehub-cluster: ${why}`,
       lastUpdateTime: timeText(now()),
     }
     const patch = {

@@ -14,11 +14,10 @@ export interface CertificateRequestFacts {
   readonly request: string
 }
 
-export type Judgement =
-  | { readonly verdict: 'approve' }
-  | { readonly verdict: 'deny'; readonly why: string }
-  /** The node has not registered yet. */
-  | { readonly verdict: 'wait' }
+export interface Judgement {
+  readonly verdict: 'approved' | 'denied'
+  readonly why: string
+}
 
 const nodesGroup = 'system:nodes'
 const nodeUser = 'system:node:'
@@ -32,16 +31,17 @@ const possibleUsages = [...requiredUsages, 'key encipherment']
  * default/kubernetes among them, and for its own addresses in the networks that are given for them.
  * Elsewhere it could claim an API server's: a node writes its addresses itself. For the same reason
  * one that another node has, too, is no node's own. The node's name is not accepted: the holder of
- * a bootstrap token chooses that. Rejects where `serviceAddresses` does.
+ * a bootstrap token chooses that. `undefined`: it has not registered yet. Rejects where
+ * `serviceAddresses` does.
  */
 export async function judge(
   facts: CertificateRequestFacts,
   rules: HubCertificateRules,
   nodes: ReadonlyMap<string, NodeFacts>,
   serviceAddresses: () => Promise<readonly string[]>,
-): Promise<Judgement> {
+): Promise<Judgement | undefined> {
   const { username, groups, usages } = facts
-  const deny = (why: string): Judgement => ({ verdict: 'deny', why })
+  const deny = (why: string): Judgement => ({ verdict: 'denied', why })
   if (!username.startsWith(nodeUser) || !groups.includes(nodesGroup))
     return deny('who made it is no node')
   const wrongUsages =
@@ -63,7 +63,7 @@ export async function judge(
     return deny(`it is not of the organization ${nodesGroup}`)
   const name = username.slice(nodeUser.length)
   const node = nodes.get(name)
-  if (node === undefined) return { verdict: 'wait' }
+  if (node === undefined) return undefined
   const strange = dnsNames.find((each) => !rules.names.includes(each))
   if (strange !== undefined) return deny(`the name ${JSON.stringify(strange)} is not allowed`)
   for (const address of ipAddresses.map(canonical)) {
@@ -78,5 +78,5 @@ export async function judge(
     if (other) return deny(`${address} is an address of the node ${other.name}, too`)
   }
   if (dnsNames.length + ipAddresses.length === 0) return deny('it is for no name and no address')
-  return { verdict: 'approve' }
+  return { verdict: 'approved', why: 'a node asks for the serving certificate of its hub' }
 }

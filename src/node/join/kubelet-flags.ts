@@ -1,4 +1,5 @@
 import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
+import { endedFlags } from '../lint/rules/node-files.ts'
 
 /** The values of the flags that lead the kubelet to the hub. */
 export interface FlagsOfHub {
@@ -9,13 +10,7 @@ export interface FlagsOfHub {
 }
 
 /** Flags that left the kubelet in 1.24: with any of them it does not start. */
-const ended = new Set([
-  'network-plugin',
-  'network-plugin-mtu',
-  'cni-conf-dir',
-  'cni-bin-dir',
-  'cni-cache-dir',
-])
+const ended = new Set([...endedFlags.keys()].filter((name) => endedFlags.get(name) === '1.24'))
 
 /** The flags that were removed or replaced, to restore them in a file that was edited since. */
 export interface RemovedFlags {

@@ -8,7 +8,7 @@ import type { ObjectRule } from '../rule.ts'
  * Flags of the kubelet that ended, and with which release. It does not start with a flag that it
  * does not know.
  */
-const ended = new Map([
+export const endedFlags = new Map([
   ['network-plugin', '1.24'],
   ['cni-conf-dir', '1.24'],
   ['cni-bin-dir', '1.24'],
@@ -17,9 +17,6 @@ const ended = new Map([
   ['container-runtime', '1.27'],
   ['pod-infra-container-image', '1.35'],
 ])
-
-/** The oldest kubelets that are still about have all flags that ended later. */
-const recent = new Set(['1.35'])
 
 export const kubeletFlags: ObjectRule = {
   about: 'object',
@@ -32,11 +29,12 @@ export const kubeletFlags: ObjectRule = {
   *check(object) {
     for (const { path, text } of argumentsIn(object)) {
       const name = /^-{1,2}([\w-]+)/.exec(text)?.[1] ?? ''
-      const release = ended.get(name)
+      const release = endedFlags.get(name)
       if (release !== undefined) {
         yield {
           path,
-          level: recent.has(release) ? 'warning' : 'error',
+          // The oldest kubelets that are still about have all flags that ended later.
+          level: release === '1.35' ? 'warning' : 'error',
           message: `the kubelet has no --${name} since ${release}: leave it out${name.startsWith('cni-') || name === 'network-plugin' ? ", and configure the container runtime's CNI folder instead" : ''}`,
         }
       } else if (/^[‐-―−]/.test(text)) {
