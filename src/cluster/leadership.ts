@@ -6,7 +6,7 @@ import type { ApiServer } from './api/api-server.ts'
 import { isConflict } from './api/failure.ts'
 
 /** The names and times of the election, as client-go's leaderelection has them. */
-export interface ElectionOptions {
+export interface LeadershipOptions {
   readonly namespace: string
   readonly name: string
   /** Another in each process, and in each life of a process. */
@@ -17,9 +17,6 @@ export interface ElectionOptions {
   readonly renewMs: number
   /** Time between two tries. */
   readonly retryMs: number
-}
-
-export interface LeadershipOptions extends ElectionOptions {
   readonly api: ApiServer
   /**
    * Called when this process leads, until `term` aborts or it settles itself; is awaited then. Two

@@ -63,9 +63,7 @@ function pathsOf(
   )
 }
 
-interface OwnerObject extends Omit<Owner, 'pods' | 'writer'> {
-  readonly writer?: string
-}
+type OwnerObject = Omit<Owner, 'pods'>
 
 /**
  * The owners of all propagated pods, each once, by following `ownerReferences` with `controller:
