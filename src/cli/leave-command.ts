@@ -103,8 +103,21 @@ async function left(
 ): Promise<void> {
   const rootDir = values['root-dir']
   const files = new NodeFiles(values.root)
-  const record = new JoinArchive(files, rootDir).read()
-  const bySystemd = record !== undefined && 'systemd' in record
+  const archive = new JoinArchive(files, rootDir)
+  const record = archive.read()
+  if (record === undefined) {
+    if (values['dry-run']) return
+    if (!values.force) checkNeverJoined(files, rootDir)
+    if (new Adoption(files, rootDir).read() !== undefined)
+      throw new Error(
+        `the hub has yurthub's place on this node: nodehub adopt --rollback rolls that back`,
+      )
+    // What an interrupted leave has left.
+    archive.forget()
+    terminal.out('nothing to roll back\n')
+    return
+  }
+  const bySystemd = 'systemd' in record
   if (bySystemd && values.restart && values.root !== '/')
     throw new Error('systemd runs the hub of this host: leave there, and not from a container')
   const plan = planLeave(files, rootDir, record)
@@ -113,22 +126,17 @@ async function left(
     printChanges(terminal, [...plan.first, ...plan.last])
     return
   }
-  if (record && !values.force) {
+  if (!values.force) {
     const found = await propagatedBy(record, files, values)
     for (const note of found.notes) terminal.err(`note: ${note}\n`)
     if (found.obstacle !== undefined) throw new Error(found.obstacle)
   }
-  if (!record && !values.force) checkNeverJoined(files, rootDir)
-  if (new Adoption(files, rootDir).read() !== undefined && record === undefined)
-    throw new Error(
-      `the hub has yurthub's place on this node: nodehub adopt --rollback rolls that back`,
-    )
   progress.begun = true
   applyChanges(files, plan.copies)
   applyChanges(files, plan.first)
   if (values.restart) assertDone('the kubelet was not restarted', await restartKubelet(values.root))
   if (values.restart && bySystemd) assertDone('the hub was not stopped', await runLine(stopHub))
-  const hasDummy = record?.files.some(({ path }) => path === dummyUnitPaths.unit) ?? false
+  const hasDummy = record.files.some(({ path }) => path === dummyUnitPaths.unit)
   const isHere = values.restart && values.root === '/'
   const kept = hasDummy && isHere ? await runLine(removeDummy) : undefined
   if (kept !== undefined)
@@ -138,8 +146,6 @@ async function left(
   const changes = [...plan.first, ...plan.last]
   for (const { path, after } of changes)
     terminal.out(`${after ? 'rolled back' : 'removed'} ${path}\n`)
-  if (changes.length === 0) terminal.out('nothing to roll back\n')
-  if (record === undefined) return
   if (isHere && (bySystemd || hasDummy)) {
     const failed = await runLine(reloadUnits)
     if (failed !== undefined) terminal.err(`note: systemctl daemon-reload: ${failed}\n`)

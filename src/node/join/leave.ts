@@ -17,19 +17,15 @@ export interface LeavePlan {
 }
 
 /** Plans a leave without changing anything. Throws where an original is damaged. */
-export function planLeave(
-  files: NodeFiles,
-  rootDir: string,
-  record: JoinRecord | undefined,
-): LeavePlan {
+export function planLeave(files: NodeFiles, rootDir: string, record: JoinRecord): LeavePlan {
   const joined = new JoinArchive(files, rootDir)
   const notes: string[] = []
   const copies: FileChange[] = []
-  const changes = (record?.files ?? []).flatMap((known): FileChange[] => {
+  const changes = record.files.flatMap((known): FileChange[] => {
     const { path } = known
     const before = files.read(path)
     let after = joined.original(known)
-    if (record && before && isEdited(known, before)) {
+    if (before && isEdited(known, before)) {
       if (path === record.kubeletFlags) {
         const text = withoutFlags(before.content.toString(), record.kubeconfig, record.taken)
         after = { ...before, content: Buffer.from(text) }
@@ -42,14 +38,12 @@ export function planLeave(
     }
     return isSameFile(before, after) ? [] : [{ path, before, after }]
   })
-  const late = new Set(
-    record && [
-      ...hubPaths(record),
-      ...Object.values(dummyUnitPaths),
-      ...hostCommandPaths,
-      record.kubeconfig,
-    ],
-  )
+  const late = new Set([
+    ...hubPaths(record),
+    ...Object.values(dummyUnitPaths),
+    ...hostCommandPaths,
+    record.kubeconfig,
+  ])
   // The flags first of all: with them taken back, a kubelet starts without the hub.
   const ordered = changes.toReversed()
   return {
@@ -69,13 +63,8 @@ export function applyChanges(files: NodeFiles, changes: readonly FileChange[]): 
 }
 
 /** The end of leaving: folders that joining made go if they are empty, and the record does. */
-export function forgetJoin(
-  files: NodeFiles,
-  rootDir: string,
-  record: JoinRecord | undefined,
-): void {
-  const folders = record?.folders.toReversed() ?? []
-  for (const { path } of record?.files ?? []) files.sweep(path)
-  for (const folder of folders) files.removeFolder(folder)
+export function forgetJoin(files: NodeFiles, rootDir: string, record: JoinRecord): void {
+  for (const { path } of record.files) files.sweep(path)
+  for (const folder of record.folders.toReversed()) files.removeFolder(folder)
   new JoinArchive(files, rootDir).forget()
 }
