@@ -2,13 +2,9 @@ import type { Exchange, Handler, Reply, WatchReply } from '../../../http/exchang
 import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-request.ts'
 import { MalformedBody } from '../../../api/codec/malformed-body.ts'
 import { isPartial } from '../../../api/codec/partial.ts'
-import { isObjectEvent, versionOf, type WatchEvent } from '../../../api/codec/watch.ts'
+import { isObjectEvent, versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
-import {
-  compareVersions,
-  resourceVersion,
-  type ResourceVersion,
-} from '../../../api/kube/resource-version.ts'
+import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
 import { RequestRefused, watchQuery, type ListerWatcher } from '../../../api/reflector/reflector.ts'
 import { acceptFor, type Representation } from '../../../api/request/representation.ts'
@@ -97,26 +93,28 @@ export function storedListerWatcher(of: ReflectedCollection): StoredListerWatche
       const exchange = request('watch', watchQuery(options), signal)
       const reply = await upstream.decoded(exchange)
       if (reply.kind !== 'watch') throw refusalOf(reply)
-      const changes = new RecordedChanges(of, resourceVersion(options.resourceVersion))
-      return recordedEvents(of, exchange, reply, changes)
+      return recordedEvents(of, exchange, reply, options.resourceVersion)
     },
   }
 }
 
 /** The events, all in this representation, each committed before it is passed on. */
 async function* recordedEvents(
-  { representation, records }: ReflectedCollection,
+  of: ReflectedCollection,
   exchange: Exchange,
   { events, gvk }: WatchReply,
-  changes: RecordedChanges,
+  from: string,
 ): AsyncGenerator<readonly WatchEvent[]> {
+  const { representation, records } = of
+  let since = from
   try {
     for await (const group of events) {
       // A server may answer with whole objects in place of their metadata.
       const isPart = representation.projection === 'object' || isPartial(gvk())
       if (!isPart && group.some(isObjectEvent))
         throw new RequestRefused(200, 'answered in another representation')
-      yield await changes.keep(group)
+      yield await recorded(of, group, since)
+      since = versionAfter(group) ?? since
     }
   } catch (error) {
     if (error instanceof MalformedBody) records.onMalformed(error, exchange)
@@ -125,49 +123,24 @@ async function* recordedEvents(
 }
 
 /**
- * Changes to a stored collection. A watch that starts after the stored version leaves a gap: it is
- * not recorded, as one without `from`. Of one that starts earlier the events up to the stored
- * version are skipped.
+ * Resolves once those that arrived together are committed together, to the same events, with the
+ * previous state of each object where due. `since`: the version that the watch has reached. The
+ * store takes in what follows the stored version without a gap.
  */
-class RecordedChanges {
-  readonly #of: ReflectedCollection
-  #storedVersion: ResourceVersion | undefined
-
-  constructor(of: ReflectedCollection, from: ResourceVersion | undefined) {
-    this.#of = of
-    const kept = resourceVersion(of.store.version(of.key))
-    const joins = from !== undefined && kept !== undefined && compareVersions(from, kept) <= 0
-    this.#storedVersion = joins ? kept : undefined
-  }
-
-  /**
-   * Resolves once those that arrived together are committed together, to the same events, with the
-   * previous state of each object where due.
-   */
-  async keep(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
-    const applied = events.filter((event) => this.#applies(event))
-    if (applied.length === 0) return events
-    const { store, key, records, comparesEvents } = this.#of
-    try {
-      const options = { since: this.#storedVersion, previous: comparesEvents() }
-      const previous = await store.apply(key, applied, options)
-      records.onRecorded('watch')
-      this.#storedVersion = versionOf(applied.at(-1)) ?? this.#storedVersion
-      if (!options.previous) return events
-      return events.map((event) => withPrevious(event, previous[applied.indexOf(event)]))
-    } catch (cause) {
-      this.#storedVersion = undefined
-      records.onStoreFailure(cause)
-      return events
-    }
-  }
-
-  /** A bookmark at the stored version confirms that it is still the newest. */
-  #applies(event: WatchEvent): boolean {
-    const version = versionOf(event)
-    if (this.#storedVersion === undefined || version === undefined) return false
-    const order = compareVersions(version, this.#storedVersion)
-    return order > 0 || (order === 0 && event.type === 'BOOKMARK')
+async function recorded(
+  { store, key, records, comparesEvents }: ReflectedCollection,
+  events: readonly WatchEvent[],
+  since: string,
+): Promise<readonly WatchEvent[]> {
+  if (events.every(({ type }) => type === 'ERROR' || type === 'UNREAD')) return events
+  try {
+    const options = { since, previous: comparesEvents() }
+    const previous = await store.apply(key, events, options)
+    records.onRecorded('watch')
+    return options.previous ? events.map((event, at) => withPrevious(event, previous[at])) : events
+  } catch (cause) {
+    records.onStoreFailure(cause)
+    return events
   }
 }
 
