@@ -62,6 +62,30 @@ export class Bodies {
     return found
   }
 
+  /** All of them, a batch at a time. Throws a `StoreFailure` where one cannot be read. */
+  *batches(scope: ScopeKey, wanted: Iterable<Held>): Generator<readonly ApiObject[]> {
+    let batch: Held[] = []
+    let bytes = 0
+    for (const held of wanted) {
+      const { length } = held.body
+      if (batch.length > 0 && (bytes + length > batchBytes || batch.length >= batchEntries)) {
+        yield this.#readAll(scope, batch)
+        batch = []
+        bytes = 0
+      }
+      batch.push(held)
+      bytes += length
+    }
+    if (batch.length > 0) yield this.#readAll(scope, batch)
+  }
+
+  #readAll(scope: ScopeKey, wanted: readonly Held[]): readonly ApiObject[] {
+    const objects = this.read(scope, wanted).filter((each) => each !== undefined)
+    if (objects.length < wanted.length)
+      throw new StoreFailure('an object of the list is damaged, or gone')
+    return objects
+  }
+
   #opened(scope: ScopeKey, held: Held, bytes: Uint8Array): Uint8Array | undefined {
     if (!isSealed(scope)) return crc32(bytes) === held.body.digest ? bytes : undefined
     const { namespace, name, uid, version } = held
@@ -107,27 +131,6 @@ function runFrom(wanted: readonly Held[], from: number): readonly Held[] {
 export const batchBytes = 112 << 10
 /** Entries of a batch: many small ones are work, too. */
 const batchEntries = 512
-
-/** What `read` makes of the entries, a batch at a time. */
-export function* inBatches<Entry, Read>(
-  entries: Iterable<Entry>,
-  sizeOf: (entry: Entry) => number,
-  read: (batch: readonly Entry[]) => readonly Read[],
-): Generator<readonly Read[]> {
-  let batch: Entry[] = []
-  let bytes = 0
-  for (const entry of entries) {
-    const size = sizeOf(entry)
-    if (batch.length > 0 && (bytes + size > batchBytes || batch.length >= batchEntries)) {
-      yield read(batch)
-      batch = []
-      bytes = 0
-    }
-    batch.push(entry)
-    bytes += size
-  }
-  if (batch.length > 0) yield read(batch)
-}
 
 const algorithm = 'aes-256-gcm'
 const nonceLength = 12

@@ -4,6 +4,7 @@ import { documentResource } from '../document.ts'
 import { tokenResource } from '../token-name.ts'
 import type { Part } from './address.ts'
 import type { EvictRecord } from './record.ts'
+import type { Collection } from './scope.ts'
 import type { State } from './state.ts'
 
 /**
@@ -48,17 +49,7 @@ const bootResources = new Set([
 const isDiscovery = (path: string): boolean => /^\/(api|apis|version)([/?]|$)/.test(path)
 
 /** What can be evicted at once: a collection, or an object's record. */
-interface Candidate {
-  readonly part: Part
-  /** Who may have it. */
-  readonly readers: ReadonlySet<string>
-  /** When it was confirmed last. */
-  readonly at: number
-  readonly bytes: number
-  readonly objects: number
-  /** Of an object, or a collection of one. */
-  readonly name?: string | undefined
-}
+type Candidate = readonly [part: Part, of: Collection]
 
 /** `old`: the node does not boot with it; `gone`: mostly of pods that are gone. */
 export type EvictedKind = 'old' | 'gone'
@@ -75,12 +66,14 @@ export interface Evicted {
  * of others; at last what pods refer to.
  */
 export function leastNeeded(state: State, bytes: number): Evicted | undefined {
-  const candidates = [...candidatesIn(state)]
-  const unused = candidates.filter((each) => useOf(each) === undefined)
+  const candidates: Candidate[] = []
+  for (const scope of state.scopes.values())
+    for (const [text, of] of scope.parts()) candidates.push([[scope.key, text], of])
+  const unused = candidates.filter(([, of]) => useOf(of) === undefined)
   if (unused.length > 0) return oldestOf('old', ofHeaviest(unused), bytes)
   return oldestOf(
     'gone',
-    candidates.filter((each) => useOf(each) === 'gone'),
+    candidates.filter(([, of]) => useOf(of) === 'gone'),
     bytes,
   )
 }
@@ -88,11 +81,11 @@ export function leastNeeded(state: State, bytes: number): Evicted | undefined {
 /** In the order in which they may go. */
 function ofHeaviest(candidates: readonly Candidate[]): readonly Candidate[] {
   const weights = new Map<string, number>()
-  for (const each of candidates)
-    for (const reader of each.readers) weights.set(reader, (weights.get(reader) ?? 0) + each.bytes)
+  for (const [, { holders, weight }] of candidates)
+    for (const holder of holders) weights.set(holder, (weights.get(holder) ?? 0) + weight)
   const [heaviest] = [...weights].reduce((a, b) => (b[1] > a[1] ? b : a), ['', 0])
-  const own = candidates.filter(({ readers }) => readers.size === 0 || readers.has(heaviest))
-  const unshared = own.filter(({ readers }) => readers.size <= 1)
+  const own = candidates.filter(([, { holders }]) => holders.size === 0 || holders.has(heaviest))
+  const unshared = own.filter(([, { holders }]) => holders.size <= 1)
   return unshared.length > 0 ? unshared : own
 }
 
@@ -101,42 +94,30 @@ function oldestOf(
   from: readonly Candidate[],
   bytes: number,
 ): Evicted | undefined {
-  const chosen: Candidate[] = []
-  let sum = 0
-  for (const each of from.toSorted((a, b) => a.at - b.at)) {
+  const parts: Part[] = []
+  let [sum, count] = [0, 0]
+  for (const [part, { weight, members }] of from.toSorted(([, a], [, b]) => a.seenAt - b.seenAt)) {
     if (sum >= bytes) break
-    chosen.push(each)
-    sum += each.bytes
+    parts.push(part)
+    sum += weight
+    count += members.size
   }
-  if (chosen.length === 0) return undefined
-  return {
-    kind,
-    record: { kind: 'evict', parts: chosen.map(({ part }) => part) },
-    count: chosen.reduce((all, { objects }) => all + objects, 0),
-  }
-}
-
-function* candidatesIn(state: State): Iterable<Candidate> {
-  for (const scope of state.scopes.values())
-    for (const [text, part] of scope.parts()) {
-      const { key, seenAt: at, weight: bytes, members, holders: readers } = part
-      const [, name] = /^metadata\.name=(.*)$/s.exec(key.fieldSelector) ?? []
-      yield { part: [scope.key, text], readers, at, bytes, objects: members.size, name }
-    }
+  return parts.length > 0 ? { kind, record: { kind: 'evict', parts }, count } : undefined
 }
 
 /**
  * Whether the node boots with it, or the hub itself reads it; `gone`: perhaps it did. Tables are
  * for people.
  */
-function useOf({ part: [key], readers, name, at }: Candidate): 'needed' | 'gone' | undefined {
-  if (readers.has(hubIdentity)) return 'needed'
-  const { partition, gvr } = key
+function useOf({ key, holders, seenAt }: Collection): 'needed' | 'gone' | undefined {
+  if (holders.has(hubIdentity)) return 'needed'
+  const { partition, gvr, fieldSelector } = key
   const { group, resource } = gvr
-  if (!readers.has(nodeIdentity) || partition.representation.includes(';table')) return undefined
+  const [, name] = /^metadata\.name=(.*)$/s.exec(fieldSelector) ?? []
+  if (!holders.has(nodeIdentity) || partition.representation.includes(';table')) return undefined
   if (resource === documentResource.resource)
     return name !== undefined && isDiscovery(name) ? 'needed' : undefined
-  if (resource === tokenResource.resource && now() - at > staleTokenMs) return undefined
+  if (resource === tokenResource.resource && now() - seenAt > staleTokenMs) return undefined
   const of = `${group}/${resource}`
   if (!bootResources.has(of)) return undefined
   return podResources.has(of) && name !== undefined ? 'gone' : 'needed'

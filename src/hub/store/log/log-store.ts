@@ -21,7 +21,6 @@ import {
   type Withdrawal,
 } from '../store.ts'
 import { isIn, nameKey, partOf, scopeOf, type ScopeKey } from './address.ts'
-import { inBatches } from './bodies.ts'
 import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from './held.ts'
 import type { DiskWork } from './log-writer.ts'
 import { knownObject, isGiven, type Collection, type Scope } from './scope.ts'
@@ -116,7 +115,7 @@ export class LogStore implements ObjectStore {
     if (!scope) return undefined
     const found = knownObject(scope, key, holderOf(key))
     if (typeof found !== 'object') return found
-    const [object] = this.#readable(() => this.#parts.bodies.read(scope.key, [found.held])) ?? []
+    const object = this.#read(scope.key, found.held)
     if (!object) return undefined
     const { gvk, confirmedVersion, confirmedAt } = found
     return { gvk, object, confirmedVersion, confirmedAt }
@@ -129,13 +128,7 @@ export class LogStore implements ObjectStore {
     const { changedAt, listedAt } = collection
     const all = [...collection.members.values()]
     const members = inOrder(isRead ? all.filter(isRead) : all)
-    const scope = collection.key
-    const batches = inBatches(members, sizeOf, (batch) => {
-      const objects = this.#parts.bodies.read(scope, batch).filter((each) => each !== undefined)
-      if (objects.length < batch.length)
-        throw new StoreFailure('an object of the list is damaged, or gone')
-      return objects
-    })
+    const batches = this.#parts.bodies.batches(collection.key, members)
     return { gvk, resourceVersion, changedAt, listedAt, extra, confirmedAt, batches }
   }
 
@@ -338,14 +331,10 @@ export class LogStore implements ObjectStore {
     events: readonly WatchEvent[],
     displaced: readonly (Held | undefined)[],
   ): readonly (ApiObject | undefined)[] {
-    const held = displaced.filter((each) => each !== undefined)
-    const read =
-      held.length === 0 ? [] : (this.#readable(() => this.#parts.bodies.read(scope, held)) ?? [])
-    const objects = new Map(held.map((each, at) => [each, read[at]]))
     let at = 0
     return events.map((event) => {
       const before = isObjectEvent(event) ? displaced[at++] : undefined
-      return before && objects.get(before)
+      return before && this.#read(scope, before)
     })
   }
 
@@ -365,10 +354,10 @@ export class LogStore implements ObjectStore {
     return found && isGiven(found, holderOf(key)) ? found : undefined
   }
 
-  /** `undefined`: the disk cannot be read, which is reported. */
-  #readable<T>(read: () => T): T | undefined {
+  /** `undefined`: it is damaged, or the disk cannot be read, which is reported. */
+  #read(scope: ScopeKey, held: Held): ApiObject | undefined {
     try {
-      return read()
+      return this.#parts.bodies.read(scope, [held])[0]
     } catch (cause) {
       if (!(cause instanceof StoreFailure)) throw cause
       this.#parts.report('read', cause)
@@ -391,8 +380,6 @@ const served = (scope: Scope, partition: Partition): StoredCollection[] =>
   [...scope.collections.values()]
     .filter((each) => isGiven(each, holderOf({ partition })))
     .map(({ key, version }) => ({ key: { ...key, partition }, resourceVersion: version }))
-
-const sizeOf = ({ body }: Held): number => body.length
 
 const nothing = (): undefined => undefined
 
