@@ -9,23 +9,19 @@ import {
 } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import type { Encoding } from '../../../api/kube/media-type.ts'
-import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import { expired } from '../../../api/kube/status.ts'
 import { bookmarkMs, lastBookmarkMs } from '../../../api/request/watch-times.ts'
+import type { StoredList } from '../../store/store.ts'
 import type { EventLog } from './event-log.ts'
-
-/** The state of a collection, which a watch sends before it reads the log. */
-export interface Backfill {
-  readonly batches: Iterable<readonly ApiObject[]>
-}
 
 export interface CacheWatcherParts {
   readonly log: EventLog
   /** The cursor in the log to begin at, and the version that the client has observed. */
   readonly cursor: number
   readonly from: string
-  readonly backfill?: Backfill
+  /** The state of the collection, which is sent before the log is read. */
+  readonly backfill?: StoredList['batches']
   readonly selection: Selection
   readonly gvk: GVK
   readonly encoding: Encoding
@@ -138,7 +134,7 @@ export class CacheWatcher {
   *#backfill(): Generator<readonly WatchEvent[]> {
     const { backfill, selection, gvk, encoding, bookmarks } = this.#parts
     if (!backfill) return
-    for (const objects of backfill.batches) {
+    for (const objects of backfill) {
       const shown = objects.filter((object) => selection.selects(gvk, encoding, object))
       if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
     }

@@ -22,7 +22,7 @@ import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders, expiredWatch } from '../../answers/replies.ts'
 import { storedList } from '../../answers/covering-collection.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../../store/store.ts'
-import { CacheWatcher, type Backfill, type WatcherEnd } from './cache-watcher.ts'
+import { CacheWatcher, type CacheWatcherParts, type WatcherEnd } from './cache-watcher.ts'
 import { EventLog } from './event-log.ts'
 import {
   storedListerWatcher,
@@ -366,27 +366,12 @@ export class Cacher implements AsyncDisposable {
 
   /** `undefined`: the events after the client's version are not known here. */
   watch(options: CacheWatchOptions): WatchReply | undefined {
-    const events = this.events(options)
-    if (!events) return undefined
-    const { representation } = this.#parts
-    return {
-      kind: 'watch',
-      from: 'cache',
-      status: 200,
-      headers: answerHeaders(mediaType(representation.encoding, true)),
-      representation: () => representation,
-      gvk: () => this.#gvk,
-      events,
-      isShared: true,
-    }
-  }
-
-  /** The events alone. */
-  events(options: CacheWatchOptions): AsyncGenerator<readonly WatchEvent[]> | undefined {
     if (this.#closed || (this.#log === undefined && !this.#begin())) return undefined
     const log = this.#log
     const start = log && this.#start(log, options)
     if (log === undefined || start === undefined) return undefined
+    const { representation } = this.#parts
+    const { encoding } = representation
     const { selection, bookmarks, lastsMs, signal } = options
     // A client that selects only some of the objects, as offline from a wider collection, does too.
     if (options.comparesEvents || !selection.everything) this.#comparesEvents = true
@@ -394,14 +379,23 @@ export class Cacher implements AsyncDisposable {
       ...start,
       log,
       gvk: this.#gvk,
-      encoding: this.#parts.representation.encoding,
+      encoding,
       selection,
       bookmarks,
       lastsMs,
       signal,
       logEnded: this.#logEnded.signal,
     })
-    return this.#counted(watcher)
+    return {
+      kind: 'watch',
+      from: 'cache',
+      status: 200,
+      headers: answerHeaders(mediaType(encoding, true)),
+      representation: () => representation,
+      gvk: () => this.#gvk,
+      events: this.#counted(watcher),
+      isShared: true,
+    }
   }
 
   async *#counted(watcher: CacheWatcher): AsyncGenerator<readonly WatchEvent[]> {
@@ -425,14 +419,14 @@ export class Cacher implements AsyncDisposable {
   #start(
     log: EventLog,
     { state, from, selection }: CacheWatchOptions,
-  ): { cursor: number; from: string; backfill?: Backfill } | undefined {
+  ): Pick<CacheWatcherParts, 'cursor' | 'from' | 'backfill'> | undefined {
     if (state !== undefined) {
       const stored = this.stored()
       if (stored === undefined) return undefined
       const { batches, resourceVersion } = stored
       // The collection was removed, and listed from an API server that lags.
       if (isNewer(log.version, resourceVersion)) return undefined
-      return { cursor: log.end, from: resourceVersion, backfill: { batches } }
+      return { cursor: log.end, from: resourceVersion, backfill: batches }
     }
     if (from === undefined) return undefined
     const cursor = log.after(from)
