@@ -2,16 +2,11 @@ import { objectKind } from '../../api/codec/list.ts'
 import { selectionOf, type Selection } from '../../api/codec/selection.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
-import { covers, selectorOfName } from '../../api/kube/selectors.ts'
-import {
-  compareVersions,
-  newestVersion,
-  resourceVersion,
-  type ResourceVersion,
-} from '../../api/kube/resource-version.ts'
+import { covers } from '../../api/kube/selectors.ts'
+import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
-import { collectionKey, objectKey } from './keys.ts'
+import { collectionKey } from './keys.ts'
 import type {
   CollectionKey,
   StoredCollection,
@@ -100,20 +95,4 @@ export function storedList(
     ...stored,
     batches: Iterator.from(stored.batches).map((objects) => objects.filter(selected)),
   }
-}
-
-/** The newest version of the stored collections that would hold the requested object. */
-export const newestCoveringVersion = (
-  exchange: Exchange,
-  info: ResourceRequest,
-  store: ObjectStore,
-): ResourceVersion | undefined => {
-  const { gvr, namespace, name = '' } = info
-  const named = { labelSelector: '', fieldSelector: selectorOfName(name) }
-  const all = exchange.representations.flatMap((representation) => {
-    const { partition } = store.copyOf(objectKey(exchange, info, representation))
-    return store.collections(partition, gvr, namespace)
-  })
-  const covering = all.filter(({ key }) => covers(key, named))
-  return newestVersion(covering.map(({ resourceVersion }) => resourceVersion))
 }

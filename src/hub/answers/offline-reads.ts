@@ -21,12 +21,7 @@ import type { HeaderList } from '../../http/exchange/headers.ts'
 import { answerHeaders, listReply, objectReply, withAge, withStaleness } from './replies.ts'
 import { documentKeys, objectKey, tableKey } from './keys.ts'
 import type { ObjectStore, StoredObject } from '../store/store.ts'
-import {
-  coveringCollection,
-  newestCoveringVersion,
-  storedList,
-  wantedCollections,
-} from './covering-collection.ts'
+import { coveringCollection, storedList, wantedCollections } from './covering-collection.ts'
 import { compareVersions, resourceVersion } from '../../api/kube/resource-version.ts'
 
 /**
@@ -66,10 +61,9 @@ export function storedObject(
     if (found === 'absent') absent = true
     else if (found) return { representation, stored: found }
   }
-  if (!absent || neverAbsent.has(qualifiedResource(info.gvr))) throw neverCached()
-  // Whether the object exists at a version newer than the stored lists is unknown.
-  const known = newestCoveringVersion(exchange, info, store)
-  if (known) refuseNewerGet(info, known)
+  // Whether the object exists at a version that is newer than the stored lists is unknown.
+  const isOfAnyAge = ['', '0'].includes(info.query.get('resourceVersion') ?? '')
+  if (!absent || !isOfAnyAge || neverAbsent.has(qualifiedResource(info.gvr))) throw neverCached()
   throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
 }
 
