@@ -32,10 +32,6 @@ export type RecordingPlan = Exclude<Recordable, { readonly kind: 'watch' }> & {
   readonly stored?: ReadonlyMap<RepresentationKey, string | undefined>
 }
 
-interface ObjectsPlan extends Pick<RecordingPlan, 'stored'> {
-  readonly info: ResourceRequest
-}
-
 /**
  * An answer broke off before any of it was passed on: the request may be retried, or answered from
  * the cache.
@@ -56,10 +52,7 @@ export function brokenAnswer(cause: unknown): never {
   throw broken ? new BrokenAnswer(cause) : cause
 }
 
-interface RequestWithBody {
-  readonly info: ResourceRequest
-  readonly content: Buffer
-}
+type RequestWithBody = Extract<Recordable, { readonly content: Buffer }>
 
 interface WholeAnswer {
   readonly body: Buffer
@@ -257,7 +250,7 @@ export class Recorder {
   /** Records a token or the answer to a review. */
   async #answeredByBody(
     exchange: Exchange,
-    what: Extract<Recordable, { readonly content: Buffer }>,
+    what: RequestWithBody,
     encoding: Encoding,
     { body, asItCame }: WholeAnswer,
   ): Promise<Reply> {
@@ -321,7 +314,7 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    { info, stored }: ObjectsPlan,
+    { info, stored }: RecordingPlan & { readonly info: ResourceRequest },
     unread: UpstreamReply,
     encoding: Encoding,
   ): Promise<Reply> {
