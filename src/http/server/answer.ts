@@ -2,7 +2,6 @@ import { LightAbort, onAbort } from '../../base/abort.ts'
 import type { Handler, Incoming, RequestClient, Sink, WireReply } from '../exchange/exchange.ts'
 import type { HeaderList } from '../exchange/headers.ts'
 import type { ConnectionLimit, OnCut } from './connection-limit.ts'
-import type { StalledAnswers } from './stalled-answers.ts'
 import { randomBytes } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { limits } from './limits.ts'
@@ -24,7 +23,6 @@ export interface RequestHandling {
 /** What the protocols of a listener share. */
 export interface ListenerParts extends Required<RequestHandling> {
   readonly connections: ConnectionLimit
-  readonly answers: StalledAnswers
   /** See `limits`. */
   readonly stalledMs: number
   readonly pipelined: number

@@ -8,6 +8,7 @@ import {
 import type { TLSSocket } from 'node:tls'
 import { elapsed, every, afterUnlessClosed, turn } from '../../base/clock.ts'
 import { releaseSession } from '../../base/http2-session.ts'
+import { OpenList } from '../../base/open-list.ts'
 import type { Incoming, Peer } from '../exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../exchange/headers.ts'
 import { badRequest } from '../../api/kube/status.ts'
@@ -25,7 +26,6 @@ import type { RequestActivity } from './connection-limit.ts'
 import type { Drainable } from './http1.ts'
 import { limits } from './limits.ts'
 import { peerOf } from './peer.ts'
-import type { TrackedAnswer } from './stalled-answers.ts'
 
 /** A stream's connection and the head of its request. */
 interface StreamHead {
@@ -49,14 +49,41 @@ interface StreamParts {
   readonly retire: () => void
 }
 
-/** Serves HTTP/2 on the connections that it gets. */
-export class Http2Connections implements Drainable {
+/** The slowest client that counts as reading, in bytes per second: clients are on this host. */
+const slowestBytesPerSecond = 128 * 1024
+
+/** An answer in flight. */
+interface TrackedAnswer {
+  readonly stream: ServerHttp2Stream
+  /** Whether the client has taken something since the last check. */
+  taken: boolean
+  /** When it began, last had nothing waiting, or had made progress. */
+  since: number
+}
+
+interface OpenSession {
+  readonly socket: TLSSocket
+  /** Streams in flight. */
+  open: number
+  idleSince: number
+}
+
+/**
+ * Serves HTTP/2 on the connections that it gets. Cuts answers that stall because the client takes
+ * nothing, each by itself: a client that answers pings, or reads one stream, may have abandoned
+ * another. Over HTTP/1.1 the timeout of the connection does that, unless the client goes on
+ * sending.
+ */
+export class Http2Connections implements Drainable, Disposable {
   readonly #parts: ListenerParts
-  readonly #sessions = new Map<Http2Session, TLSSocket>()
+  readonly #sessions = new Map<Http2Session, OpenSession>()
+  readonly #answers = new OpenList<TrackedAnswer>()
+  readonly #timer: Disposable
   #draining = false
 
   constructor(parts: ListenerParts) {
     this.#parts = parts
+    this.#timer = every(parts.stalledMs / limits.checksPerTimeout, () => this.#check())
   }
 
   /** Serves a connection whose client chose HTTP/2 in its handshake. */
@@ -80,11 +107,11 @@ export class Http2Connections implements Drainable {
       // Repeated fields of an API server pass repeated.
       strictSingleValueFields: false,
     } as Parameters<typeof performServerHandshake>[1])
-    this.#sessions.set(session, socket)
+    const state: OpenSession = { socket, open: 0, idleSince: elapsed() }
+    this.#sessions.set(session, state)
     connections.watchProof(socket, () => {
       if (!session.closed) session.settings({ maxConcurrentStreams: limits.streams })
     })
-    let open = 0
     // Begun while no caller is proven, and not answered whole.
     let unanswered = 0
     session.on('stream', (stream: ServerHttp2Stream, headers, flags, raw: readonly string[]) => {
@@ -103,18 +130,16 @@ export class Http2Connections implements Drainable {
       }
       const begin = (): void => {
         if (session.destroyed || stream.closed || stream.destroyed) return
-        open++
-        stream.once('close', () => open--)
+        state.open++
+        stream.once('close', () => state.open--)
         this.#begin(stream, { session, socket, peer, headers, flags, fields: raw })
       }
       // One read can bring hundreds of requests, each with its reset: those are not begun.
       if (isUnproven) void turn().then(begin)
       else begin()
     })
-    const watching = this.#closeWhenIdle(session, () => open)
     session.on('error', () => session.destroy())
     session.once('close', () => {
-      watching[Symbol.dispose]()
       this.#sessions.delete(session)
       releaseSession(session)
     })
@@ -125,20 +150,11 @@ export class Http2Connections implements Drainable {
     stream: ServerHttp2Stream,
     { session, socket, peer, headers, flags, fields }: StreamHead,
   ): void {
-    const { connections, answers, onCut } = this.#parts
-    const activity = connections.beginRequest(socket)
-    const tracked: TrackedAnswer = {
-      waiting: () => stream.writableLength,
-      cut: () => {
-        onCut('stalled')
-        stream.close(constants.NGHTTP2_CANCEL)
-      },
-      taken: false,
-      since: elapsed(),
-    }
-    answers.add(tracked)
+    const activity = this.#parts.connections.beginRequest(socket)
+    const tracked: TrackedAnswer = { stream, taken: false, since: elapsed() }
+    this.#answers.add(tracked)
     stream.once('close', () => {
-      answers.delete(tracked)
+      this.#answers.delete(tracked)
       activity[Symbol.dispose]()
     })
     this.#serveStream(stream, headers, new HeaderList(fields), {
@@ -151,16 +167,32 @@ export class Http2Connections implements Drainable {
   }
 
   /**
-   * Closes a connection that has been idle for long. Node's own timeouts keep connections that
+   * Also closes connections that have been idle for long. Node's own timeouts keep connections that
    * break off in memory until the timeout.
    */
-  #closeWhenIdle(session: Http2Session, open: () => number): Disposable {
-    let idleSince = elapsed()
-    return every(this.#parts.stalledMs / limits.checksPerTimeout, () => {
-      if (open() > 0) idleSince = elapsed()
+  #check(): void {
+    const at = elapsed()
+    for (const answer of this.#answers) {
+      const { writableLength: waiting } = answer.stream
+      const patienceMs = this.#parts.stalledMs + (waiting / slowestBytesPerSecond) * 1000
+      if (waiting === 0 || answer.taken) {
+        answer.taken = false
+        answer.since = at
+      } else if (at - answer.since >= patienceMs) {
+        this.#answers.delete(answer)
+        this.#parts.onCut('stalled')
+        answer.stream.close(constants.NGHTTP2_CANCEL)
+      }
+    }
+    for (const [session, state] of this.#sessions) {
+      if (state.open > 0) state.idleSince = at
       else if (session.closed) this.#cutOff(session)
-      else if (elapsed() - idleSince >= limits.idleMs) session.close()
-    })
+      else if (at - state.idleSince >= limits.idleMs) session.close()
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer[Symbol.dispose]()
   }
 
   /** GOAWAY makes clients open no more streams here; those in flight complete. */
@@ -180,7 +212,7 @@ export class Http2Connections implements Drainable {
   /** `close` alone would wait forever for a client that reads nothing. */
   #cutOff(session: Http2Session): void {
     session.destroy(new Error('cut'), constants.NGHTTP2_INTERNAL_ERROR)
-    this.#sessions.get(session)?.destroy()
+    this.#sessions.get(session)?.socket.destroy()
   }
 
   #serveStream(

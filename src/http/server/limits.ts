@@ -26,7 +26,7 @@ export const limits = {
    */
   stalledMs: 120_000,
   /** How many times per `stalledMs` answers and connections are checked. */
-  checksPerTimeout: 4,
+  checksPerTimeout: 24,
   /** How long the rest of an abandoned body may take to arrive. */
   restMs: 30_000,
   /**

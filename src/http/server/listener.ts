@@ -22,7 +22,6 @@ import { Http2Connections } from './http2.ts'
 import { limits } from './limits.ts'
 import { bindServer, type BoundServer, type ListenTarget } from './listening.ts'
 import { securePeerOf } from './peer.ts'
-import { StalledAnswers } from './stalled-answers.ts'
 
 export interface ListenerOptions extends RequestHandling {
   readonly at: readonly ListenTarget[]
@@ -99,6 +98,7 @@ export async function listenSecurely(
   const parts = listenerParts(server, options)
   const http1 = serveHttp1(server, parts)
   const http2 = new Http2Connections(parts)
+  server.once('close', () => http2[Symbol.dispose]())
   // Node's own listeners serve HTTP/1.1: they stay for connections that did not choose HTTP/2.
   const own = server.listeners('secureConnection') as ((socket: TLSSocket) => void)[]
   server.removeAllListeners('secureConnection')
@@ -189,9 +189,7 @@ function listenerParts(server: Server, options: ListenerOptions): ListenerParts 
     { most: maxConnections, ...(mostUnproven !== undefined && { mostUnproven }) },
     onCut,
   )
-  const answers = new StalledAnswers(stalledMs)
-  server.once('close', () => answers[Symbol.dispose]())
-  return { handler, onBroken, onCut, stalledMs, pipelined, connections, answers }
+  return { handler, onBroken, onCut, stalledMs, pipelined, connections }
 }
 
 /** How long an accepted connection may take to send its first request once the listener closes. */
