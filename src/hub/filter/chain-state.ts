@@ -24,11 +24,10 @@ export function chainState(
   acts: boolean,
 ): ChainState {
   const needs = new Set(definitions.flatMap((definition) => definition.needs))
-  const known = [...needs].filter((need) => inputs[need] !== undefined)
   return {
     acts,
     chain: JSON.stringify(definitions.map(({ name, revision = '' }) => [name, revision])),
-    inputs: canonical(Object.fromEntries(known.map((need) => [need, inputs[need]]))),
+    inputs: JSON.stringify(Object.fromEntries([...needs].map((need) => [need, inputs[need]]))),
   }
 }
 
@@ -42,11 +41,3 @@ export function missingInputs(
     inputs[name] === undefined && !inputs.untold?.includes(name)
   return [...new Set(awaited)].filter(isUnknown)
 }
-
-/** The same text for the same data, regardless of the order of members. */
-const canonical = (data: unknown): string =>
-  JSON.stringify(data, (_key, value: unknown) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : value,
-  )

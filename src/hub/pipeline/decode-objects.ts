@@ -8,6 +8,7 @@ import { readObject } from '../../api/codec/object.ts'
 import { isPartial } from '../../api/codec/partial.ts'
 import { watchDecoder } from '../../api/codec/watch-decoder.ts'
 import type { WatchEvent } from '../../api/codec/watch.ts'
+import { showing } from '../filter/filter.ts'
 import { bodyOf, BrokenStream, Chunks } from '../../http/exchange/chunks.ts'
 import type {
   BodyReply,
@@ -27,17 +28,6 @@ import type { ResourceRequest, ResourceVerb } from '../../api/request/request-in
 /** A longer answer passes unchanged: API servers accept objects of 3 MiB, etcd of 1.5. */
 const mostBytes = 16 * 1024 * 1024
 
-/** Verbs whose answers contain one object, or several. */
-const verbs: ReadonlySet<ResourceVerb> = new Set<ResourceVerb>([
-  'get',
-  'list',
-  'create',
-  'update',
-  'patch',
-  'delete',
-  'deletecollection',
-])
-
 const ofSeveral: ReadonlySet<string> = new Set<ResourceVerb>(['list', 'deletecollection'])
 
 /** Subresources whose answers contain the object itself. */
@@ -50,7 +40,7 @@ const ofObject: ReadonlySet<string | undefined> = new Set([
 
 /** Whether the answer to a request may contain objects that the recorder has not decoded. */
 export const mayContainObjects = ({ verb, subresource }: ResourceRequest): boolean =>
-  verbs.has(verb) && ofObject.has(subresource)
+  verb !== 'watch' && showing.includes(verb) && ofObject.has(subresource)
 
 /**
  * Decodes the object or the list in an answer that was not recorded: an answer to most writes, an

@@ -67,9 +67,8 @@ const probeTimeoutMs = 800
 
 /**
  * Sends the request to one upstream and resolves with the head of its answer, whatever its code.
- * Rejects with `NoAnswer` where no answer comes. The sink fails when the client disconnects or the
- * upstream becomes unhealthy; but a watch at an upstream that was removed from the configuration
- * ends cleanly.
+ * Rejects with `NoAnswer` where no answer comes. The sink fails when the client disconnects, or the
+ * upstream becomes unhealthy or is removed from the configuration.
  *
  * A slow answer is no failure; but after each second without one the upstream is probed on a fresh
  * connection. Where that probe has no answer either, all requests that wait for this upstream and
@@ -162,7 +161,7 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
     if (this.#state === 'failed') return
     upstream.underWay.add(this)
     upstream.wait(this)
-    if (upstream.isGone) this.stop(new UpstreamGone(upstream.origin, false))
+    if (upstream.isGone) this.stop(new UpstreamGone(upstream.origin))
     else if (upstream.unresponsive) void this.#doubt()
   }
 
@@ -271,14 +270,6 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
     this.#isStopped = true
     // undici does not abort a request whose connection is still being made.
     if (this.#state === 'connecting') return this.#fail(false, reason)
-    if (
-      isWatch(this.#outgoing.exchange.info) &&
-      this.#state === 'answered' &&
-      reason instanceof UpstreamGone &&
-      reason.removed
-    ) {
-      this.#body.end([])
-    }
     this.#controller?.abort(
       reason instanceof Error ? reason : new Error('given up', { cause: reason }),
     )

@@ -131,8 +131,8 @@ export class Cloud implements Disposable {
 
   /**
    * Sets the addresses. An upstream that stays keeps its health and its requests in flight; one
-   * that is removed is closed, which ends its requests, watches cleanly; a new one is probed at
-   * once. An empty list changes nothing.
+   * that is removed is closed, which ends its requests; a new one is probed at once. An empty list
+   * changes nothing.
    */
   replace(origins: readonly string[]): void {
     if (origins.length === 0) return

@@ -424,7 +424,7 @@ export class Upstream implements LoadBalancedHost {
     this.#healthChangedAt = elapsed()
     if (health === 'unhealthy') {
       this.#failedAt = elapsed()
-      this.#stopAll(new UpstreamGone(this.origin, false))
+      this.#stopAll(new UpstreamGone(this.origin))
     }
     if (health === 'healthy' && before !== 'unknown') this.#outliers.begin()
     this.#hooks.onHealth(this)
@@ -434,7 +434,7 @@ export class Upstream implements LoadBalancedHost {
   close(): void {
     this.#closed = true
     this.#next?.[Symbol.dispose]()
-    this.#stopAll(new UpstreamGone(this.origin, true))
+    this.#stopAll(new UpstreamGone(this.origin))
   }
 
   #stopAll(reason: UpstreamGone): void {
@@ -445,10 +445,7 @@ export class Upstream implements LoadBalancedHost {
 /** Why an upstream's requests were stopped. */
 export class UpstreamGone extends Error {
   readonly code = 'UPSTREAM_GONE'
-  /** True where the upstream was removed from the configuration, false where it failed. */
-  readonly removed: boolean
-  constructor(origin: string, removed: boolean) {
-    super(removed ? `${origin} was removed from the configuration` : `${origin} is unhealthy`)
-    this.removed = removed
+  constructor(origin: string) {
+    super(`${origin} is unhealthy, or was removed from the configuration`)
   }
 }
