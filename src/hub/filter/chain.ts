@@ -1,4 +1,4 @@
-import { cursorOf, isMirrorPod } from '../../api/codec/cursor.ts'
+import { cursorOf, isMirrorPod, type Cursor } from '../../api/codec/cursor.ts'
 import { applyEdits } from '../../api/codec/edit.ts'
 import { filteredEvent } from '../../api/codec/filtered-event.ts'
 import { isObjectEvent, type WatchEvent } from '../../api/codec/watch.ts'
@@ -84,10 +84,13 @@ export function decide(
   onDecision: OnDecision,
 ): ApiObject | undefined {
   let result = object
+  // Of `result`: it scans an object once for all the filters that leave it.
+  let cursor: Cursor | undefined
   for (const { definition, filter } of active) {
     const { name } = definition
     try {
-      const decision = filter(cursorOf(encoding, gvk, result))
+      cursor ??= cursorOf(encoding, gvk, result)
+      const decision = filter(cursor)
       if (decision !== 'leave' && isMirror(gvk, encoding, object)) return object
       if (decision === 'withhold') {
         if (definition.withholds === false) throw new Error('the filter may withhold nothing')
@@ -99,6 +102,7 @@ export function decide(
       if (definition.keepsLength && encoding === 'protobuf' && !isAsLong)
         throw new Error('the filter may change no length')
       onDecision(name, edited === result ? 'left' : 'edited')
+      if (edited !== result) cursor = undefined
       result = edited
     } catch (cause) {
       if (isMirror(gvk, encoding, object)) return object
