@@ -93,7 +93,7 @@ const yurthubOk = 'OK'
 export function listenOps(options: OpsOptions): Promise<Listener> {
   return listen({
     ...options,
-    handler: reportingRefusals(opsHandler(options), options),
+    handler: reporting(opsHandler(options), options),
     maxConnections: mostConnections,
     pipelined: mostPipelined,
     stalledMs,
@@ -102,10 +102,14 @@ export function listenOps(options: OpsOptions): Promise<Listener> {
   })
 }
 
-const reportingRefusals =
+/** Answers failures, and reports refusals. */
+const reporting =
   (handler: Handler<Incoming, WireReply>, { onRefused }: OpsOptions) =>
   async (incoming: Incoming): Promise<WireReply> => {
-    const reply = await handler(incoming)
+    const reply = await handler(incoming).catch((cause: unknown) => {
+      if (!(cause instanceof StatusError)) throw cause
+      return opsReply(cause.status.code, `${cause.message}\n`)
+    })
     if (reply.kind === 'body' && (reply.status === 401 || reply.status === 403))
       onRefused?.(incoming, reply)
     return reply
@@ -115,7 +119,7 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
   const scrape = new Throttled(() => exposition(options), leastExpositionMs)
   const inspect = inspector(options.inspections)
   const { page = new Map() } = options
-  return answeringFailures(async (incoming) => {
+  return async (incoming) => {
     const { method, url, headers } = incoming
     const { localAddress } = incoming.peer
     const [path = '', query] = url.split('?')
@@ -145,19 +149,8 @@ function opsHandler(options: OpsOptions): Handler<Incoming, WireReply> {
           opsReply(404, '404 page not found\n')
         )
     }
-  })
-}
-
-const answeringFailures =
-  (handler: Handler<Incoming, WireReply>) =>
-  async (incoming: Incoming): Promise<WireReply> => {
-    try {
-      return await handler(incoming)
-    } catch (cause) {
-      if (!(cause instanceof StatusError)) throw cause
-      return opsReply(cause.status.code, `${cause.message}\n`)
-    }
   }
+}
 
 /** `{"jointoken":"abcdef.0123456789abcdef"}` */
 export const largestToken = 1024

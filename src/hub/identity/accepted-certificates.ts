@@ -1,4 +1,4 @@
-import { elapsed, now } from '../../base/clock.ts'
+import { now } from '../../base/clock.ts'
 import { StateFile, storedEntries } from '../../base/state-file.ts'
 import type { ClientCertificate } from '../../http/exchange/exchange.ts'
 
@@ -11,9 +11,6 @@ const mostEntries = 4
 /** The time of an entry is written anew at most so often. */
 const refreshMs = 60 * 60_000
 
-/** A failed write is repeated after so long. */
-const retryMs = 60_000
-
 /**
  * The certificates of this node that were accepted last, each while all of it was valid, on the
  * disk. Faults that OpenSSL does not report beside a wrong date (a path length, an unknown
@@ -24,10 +21,7 @@ export class AcceptedCertificates implements AsyncDisposable {
   readonly #onFailure: (cause: unknown) => void
   /** The last one accepted comes last. */
   readonly #entries: Map<string, number>
-  /** By the clock of `elapsed`; set where the last write has failed. */
-  #retryAt = Infinity
-
-  /** `onFailure` is called where the file cannot be written; it is tried again after a minute. */
+  /** `onFailure` is called where the file cannot be written; it is tried again within the hour. */
   constructor(file: string, onFailure: (cause: unknown) => void) {
     this.#file = new StateFile(file, () => `${JSON.stringify([...this.#entries])}\n`)
     this.#onFailure = onFailure
@@ -41,14 +35,10 @@ export class AcceptedCertificates implements AsyncDisposable {
     const present = now()
     const isCurrent = before !== undefined && Math.abs(present - before) < refreshMs
     this.#entries.set(fingerprint, isCurrent ? before : present)
-    if (isCurrent && elapsed() < this.#retryAt) return
+    if (isCurrent) return
     const [oldest = ''] = this.#entries.keys()
     if (this.#entries.size > mostEntries) this.#entries.delete(oldest)
-    this.#retryAt = Infinity
-    this.#file.write().catch((cause: unknown) => {
-      this.#retryAt = elapsed() + retryMs
-      this.#onFailure(cause)
-    })
+    this.#file.write().catch(this.#onFailure)
   }
 
   /**
