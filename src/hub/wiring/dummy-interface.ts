@@ -61,11 +61,6 @@ export class DummyInterface implements AsyncDisposable {
     return (this.#busy = this.#busy.then(() => this.#ensure()))
   }
 
-  #close(): void {
-    this.#timer?.[Symbol.dispose]()
-    this.#timer = undefined
-  }
-
   /** For `/readyz?verbose`: it does not affect readiness. */
   verboseLine(): string {
     const { name, address } = this.#wanted
@@ -138,7 +133,8 @@ export class DummyInterface implements AsyncDisposable {
 
   /** Removes the interface that this hub, or one before it, has made. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#close()
+    this.#timer?.[Symbol.dispose]()
+    this.#timer = undefined
     await this.#busy
     if (!this.#isOwn) return
     const { name } = this.#wanted

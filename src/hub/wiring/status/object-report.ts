@@ -72,14 +72,6 @@ export interface ObjectReportParts {
 
 type RunningParts = NonNullable<ObjectReportParts['running']>
 
-/** The kind in any form that kubectl takes. */
-interface ObjectQuery {
-  readonly kind: string
-  /** Ignored for cluster-scoped objects. */
-  readonly namespace: string
-  readonly name: string
-}
-
 /** Known without a list of them. */
 const usual: readonly GVR[] = [
   pods,
@@ -96,11 +88,16 @@ const usual: readonly GVR[] = [
 const mostCollections = 1_000
 const mostComponents = 64
 
-/** `undefined`: no resource of this kind is stored. */
-async function objectReport(
-  { kind, namespace, name }: ObjectQuery,
+/**
+ * `kind` in any form that kubectl takes; the namespace is ignored for cluster-scoped objects.
+ * `undefined`: no resource of this kind is stored.
+ */
+function objectReport(
+  kind: string,
+  query: URLSearchParams,
   parts: ObjectReportParts,
-): Promise<ObjectReport | undefined> {
+): ObjectReport | undefined {
+  const { namespace, name } = namedIn(query)
   const known = usual.filter((gvr) => isNamed(gvr, kind))
   const all = known.length > 0 ? known : storedResources(kind, parts.store)
   const reports = all.flatMap((gvr) =>
@@ -259,29 +256,19 @@ interface ContentReportParts extends ObjectReportParts {
 }
 
 /** The reports with content of API objects, by name: root alone may read them. */
-export const contentReports = (
-  parts: ContentReportParts,
-): {
-  get(query: URLSearchParams): Promise<ObjectReport | undefined>
-  pod(query: URLSearchParams): Promise<PodReport | undefined>
-} => ({
-  get: async (query) => {
-    const [kind = '', namespace = '', name = ''] = ['kind', 'namespace', 'name'].map(
-      (each) => query.get(each) ?? '',
-    )
-    return objectReport({ kind, namespace, name }, parts)
+export const contentReports = (parts: ContentReportParts) => ({
+  get: async (query: URLSearchParams) => objectReport(query.get('kind') ?? '', query, parts),
+  pod: async (query: URLSearchParams): Promise<PodReport | undefined> => {
+    const report = objectReport(qualifiedResource(pods), query, parts)
+    if (!report) return undefined
+    const { namespace, name } = namedIn(query)
+    const { mode, pods: onNode = [] } = await parts.hostNetwork.report()
+    const network = onNode.find((each) => each.namespace === namespace && each.name === name)
+    return { ...report, mode, ...(network && { network }) }
   },
-  pod: (query) => podReport(query.get('namespace') ?? '', query.get('name') ?? '', parts),
 })
 
-async function podReport(
-  namespace: string,
-  name: string,
-  parts: ContentReportParts,
-): Promise<PodReport | undefined> {
-  const report = await objectReport({ kind: qualifiedResource(pods), namespace, name }, parts)
-  if (!report) return undefined
-  const { mode, pods: onNode = [] } = await parts.hostNetwork.report()
-  const network = onNode.find((each) => each.namespace === namespace && each.name === name)
-  return { ...report, mode, ...(network && { network }) }
-}
+const namedIn = (query: URLSearchParams) => ({
+  namespace: query.get('namespace') ?? '',
+  name: query.get('name') ?? '',
+})
