@@ -247,44 +247,36 @@ async function putBack(
   }
 }
 
-interface ClusterFacts {
-  readonly obstacles: readonly string[]
-  readonly notes: readonly string[]
-  /** Flags that the hub needs for the pods which run. */
-  readonly more: readonly string[]
-}
-
 /** The cluster's state of this node: an adoption is for one that is online and Ready. */
-async function lookUp(cluster: ApiClient, plan: AdoptionPlan): Promise<ClusterFacts> {
-  const { nodeName, flags, isBegun } = plan
+async function lookUp(cluster: ApiClient, { nodeName, flags, isBegun }: AdoptionPlan) {
   const obstacles: string[] = []
+  const notes: string[] = []
+  /** Flags that the hub needs for the pods which run. */
+  const more: string[] = []
+  const found = { obstacles, notes, more }
   try {
     // After an interruption the Node may be without a hub.
     if (!(await isNodeReady(cluster, nodeName)) && !isBegun)
       obstacles.push(`Node ${nodeName} is not Ready now, before anything is changed`)
   } catch (cause) {
-    return {
-      obstacles: [`whether Node ${nodeName} is Ready is not known: ${messageOf(cause)}`],
-      notes: [],
-      more: [],
-    }
+    obstacles.push(`whether Node ${nodeName} is Ready is not known: ${messageOf(cause)}`)
+    return found
   }
   const membership = await membershipOf(cluster, nodeName)
   const mayPropagate =
     'hostNetwork' in membership &&
     membership.hostNetwork &&
     !flags.disabledFilters.some((name) => ['*', 'hostnetworkpropagation'].includes(name))
-  if (!mayPropagate) return { obstacles, notes: [], more: [] }
+  if (!mayPropagate) return found
   const pods = await propagatedPods(cluster, nodeName)
-  if ('failure' in pods) return { obstacles: [...obstacles, pods.failure], notes: [], more: [] }
-  if (pods.length === 0) return { obstacles, notes: [], more: [] }
-  return {
-    obstacles,
-    notes: [
+  if ('failure' in pods) obstacles.push(pods.failure)
+  else if (pods.length > 0) {
+    notes.push(
       `pods run on the host network that only yurthub's filter put there: the hub goes on with it, or they would be torn down (docs/host-network.md): ${pods.join(', ')}`,
-    ],
-    more: ['--host-network-propagation=on', '--plain-proxy=true'],
+    )
+    more.push('--host-network-propagation=on', '--plain-proxy=true')
   }
+  return found
 }
 
 const systemdElsewhere = 'systemd of the node has to be called: run this without --root'

@@ -127,9 +127,8 @@ async function left(
     return
   }
   if (!values.force) {
-    const found = await propagatedBy(record, files, values)
-    for (const note of found.notes) terminal.err(`note: ${note}\n`)
-    if (found.obstacle !== undefined) throw new Error(found.obstacle)
+    const unknown = await refusePropagated(record, files, values)
+    if (unknown !== undefined) terminal.err(`note: ${unknown}\n`)
   }
   progress.begun = true
   applyChanges(files, plan.copies)
@@ -178,30 +177,28 @@ function checkNeverJoined(files: NodeFiles, rootDir: string): void {
   )
 }
 
-/** Why the hub must not be removed now, if there is a reason, and notes on unknown facts. */
-async function propagatedBy(
+/** Throws where the hub must not be removed now; resolves to a note on what is not known. */
+async function refusePropagated(
   record: JoinRecord,
   files: NodeFiles,
   values: Values,
-): Promise<{ readonly obstacle?: string; readonly notes: readonly string[] }> {
+): Promise<string | undefined> {
   const likely = mayPropagate(record, files)
   // The filter acts only on nodes of host-network pools; without it, pods of an earlier hub may be
   // left.
-  if (!likely && !record.hostNetwork) return { notes: [] }
+  if (!likely && !record.hostNetwork) return undefined
   const pods = await podsAtServer(record, files, values['node-name'])
   if ('failure' in pods) {
     const unknown = `whether pods run that only the hub puts on the host network is not known: ${pods.failure}`
-    if (!likely) return { notes: [`${unknown}; no file of this node shows any`] }
-    return {
-      obstacle: `${unknown}; without the hub these would be torn down: leave when it answers, or with --force`,
-      notes: [],
-    }
+    if (!likely) return `${unknown}; no file of this node shows any`
+    throw new Error(
+      `${unknown}; without the hub these would be torn down: leave when it answers, or with --force`,
+    )
   }
-  if (pods.length === 0) return { notes: [] }
-  return {
-    obstacle: `pods run on the host network that only the hub puts there, and without it they are torn down: delete them first, or --force: ${pods.join(', ')}`,
-    notes: [],
-  }
+  if (pods.length === 0) return undefined
+  throw new Error(
+    `pods run on the host network that only the hub puts there, and without it they are torn down: delete them first, or --force: ${pods.join(', ')}`,
+  )
 }
 
 async function podsAtServer(

@@ -141,12 +141,12 @@ function heeded(
 
 /** Logs the changes of a reload. */
 function logChanges(
-  { changed, unreported, notes }: ConfigChange<ConfigWithFilters>,
+  { changed, waiting, notes }: ConfigChange<ConfigWithFilters>,
   log: Logger,
 ): void {
   for (const note of notes) log.warn(note)
   log.info({ changed }, 'the configuration was read again')
-  if (unreported.length > 0) log.warn(waitsForNextStart(unreported))
+  if (waiting.length > 0) log.warn(waitsForNextStart(waiting))
 }
 
 /** Disposes of the hub; resolves to whether that has not ended within `ms`. */

@@ -17,8 +17,6 @@ export interface ConfigChange<Read extends UsableConfig> {
   readonly changed: readonly OptionName[]
   /** Settings that differ from those at the start and take effect at the next one. */
   readonly waiting: readonly OptionName[]
-  /** Those of `waiting` that were not reported before. */
-  readonly unreported: readonly OptionName[]
   /** Warnings that the previous reading did not have. */
   readonly notes: readonly string[]
 }
@@ -55,7 +53,6 @@ export function watchConfig<Read extends UsableConfig>(
   const started = valuesOf(first.settings)
   let { notes } = first
   let inForce = started
-  let reported = started
   let unusable: string | undefined
   const followed = ({ config }: UsableConfig) => [...files, ...config.filters.modules]
   let watched = followed(first)
@@ -102,17 +99,16 @@ export function watchConfig<Read extends UsableConfig>(
     const isLive = new Map(result.settings.map(({ name, option }) => [name, option.live === true]))
     const changed = names.filter((name) => isLive.get(name) && differs(name, inForce))
     const waiting = names.filter((name) => !isLive.get(name) && differs(name, started))
-    const unreported = waiting.filter((name) => differs(name, reported))
     const isRenewed = result.revision !== first.revision
     const isReported = !isFirst || expected || unusable !== undefined || isRenewed
-    inForce = reported = values
+    inForce = values
     unusable = undefined
     isFirst = false
     // The first reading without a change is not reported.
-    if (!isReported && changed.length + unreported.length === 0) return
+    if (!isReported && changed.length + waiting.length === 0) return
     const newNotes = result.notes.filter((note) => !notes.includes(note))
     notes = result.notes
-    listener.onRead({ read: result, changed, waiting, unreported, notes: newNotes })
+    listener.onRead({ read: result, changed, waiting, notes: newNotes })
   }
   const readAll = async (): Promise<void> => {
     if (isReading) return
