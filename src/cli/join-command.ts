@@ -1,8 +1,9 @@
 import { hostname } from 'node:os'
-import { bootstrapToken, parseBootstrapToken, publicKeyHash } from '../config/bootstrap.ts'
+import { bootstrapToken, parseBootstrapToken } from '../config/bootstrap.ts'
 import { tokenInTheClear } from '../config/checks.ts'
 import { kubeletCredentials } from '../config/credentials.ts'
 import { option, type ValuesOf } from '../config/option.ts'
+import { flagsOfHub } from '../config/options.ts'
 import {
   atLeastOne,
   boolean,
@@ -77,14 +78,7 @@ export const joinFlags = {
     secret: true,
     help: `A bootstrap token, for a node that has not joined the cluster yet: with it the kubelet gets its certificate, as by kubeadm join. Not used where the kubelet's kubeconfig is there. Or ${tokenVariable} in the environment, which other users of the node cannot read.`,
   }),
-  'discovery-token-ca-cert-hash': option({
-    type: listOf(publicKeyHash),
-    help: "Hashes of the public key of the cluster's CA: the CA that is found with the token has to match one of them.",
-  }),
-  'discovery-token-unsafe-skip-ca-verification': option({
-    type: boolean,
-    help: 'Trust a CA that the token alone vouches for.',
-  }),
+  ...flagsOfHub('discovery-token-ca-cert-hash', 'discovery-token-unsafe-skip-ca-verification'),
   systemd: option({
     type: optional(boolean),
     defaultShown:

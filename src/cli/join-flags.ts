@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { ownVersion } from '../base/own-version.ts'
 import { defaultRootDir } from '../config/root-dir.ts'
 import { option, type ValuesOf } from '../config/option.ts'
-import { boolean, matching, objectName, port, text } from '../config/value.ts'
-import { usualPorts } from '../node/join/static-pod.ts'
+import { flagsOfHub } from '../config/options.ts'
+import { boolean, matching, objectName, text } from '../config/value.ts'
 import { systemdSocket } from '../node/join/unit-restart.ts'
 
 /** An absolute path on the node. */
@@ -73,23 +73,7 @@ export const manifestFolderFlag = option({
 })
 
 /** The ports of the hub, for join and manifests. */
-export const hubPortFlags = {
-  'proxy-port': option({
-    type: port,
-    default: usualPorts.proxy,
-    help: "Of the hub's plain proxy.",
-  }),
-  'proxy-secure-port': option({
-    type: port,
-    default: usualPorts.secure,
-    help: "Of the hub's TLS proxy.",
-  }),
-  'serve-port': option({
-    type: port,
-    default: usualPorts.ops,
-    help: "Of the hub's health and metrics.",
-  }),
-}
+export const hubPortFlags = flagsOfHub('proxy-port', 'proxy-secure-port', 'serve-port')
 
 /** The name of the node, for join and leave. */
 export const nodeNameFlag = option({

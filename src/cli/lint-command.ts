@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { option } from '../config/option.ts'
-import { messageOf } from '../config/settings.ts'
+import { reasonOf } from '../config/credentials.ts'
 import { count, listOf, objectName, oneOf, type ValueType } from '../config/value.ts'
 import { isObject, type JsonObject } from '../api/kube/json.ts'
 import { contextOf, identityOf, type PoolFacts } from '../node/lint/context.ts'
@@ -100,16 +100,8 @@ function sourceOf(file: string): ReadSource {
       return source
     return nothing('it holds no Kubernetes object, kubelet environment or CNI configuration')
   } catch (cause) {
-    const { code = '' } = cause as NodeJS.ErrnoException
-    const why = unreadable[code] ?? messageOf(cause)
-    return nothing(`it cannot be read: ${why}`)
+    return nothing(`it cannot be read: ${reasonOf(cause)}`)
   }
-}
-
-const unreadable: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  EACCES: 'permission denied',
-  EISDIR: 'it is a folder: name the files in it',
 }
 
 /**

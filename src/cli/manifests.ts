@@ -5,14 +5,13 @@ import { nodeAdopters, nodeInstallers } from '../cluster/install/nodes.ts'
 import { boundRole } from '../cluster/install/roles.ts'
 import { former } from '../config/former-options.ts'
 import { option, type ValuesOf } from '../config/option.ts'
-import { options } from '../config/options.ts'
+import { flagsOfHub, options } from '../config/options.ts'
 import { strayWords } from '../config/settings.ts'
 import {
   atLeastOne,
   boolean,
   cidr,
   dummyAddress,
-  interfaceName,
   listOf,
   objectName,
   oneOf,
@@ -113,11 +112,7 @@ const flags = {
     defaultShown: '169.254.2.1',
     help: 'For static-pod, systemd and nodes: the address of the interface at which pods reach the hub.',
   }),
-  'dummy-if-name': option({
-    type: interfaceName,
-    defaultShown: 'hub-dummy0',
-    help: 'For static-pod and systemd: the name of this interface.',
-  }),
+  ...flagsOfHub('dummy-if-name'),
   'certificate-authority': option({
     type: absolutePath,
     defaultShown: 'pki/ca.crt under --root-dir',

@@ -138,7 +138,7 @@ export function contentOf(file: string, readFile: ReadFile): string {
 }
 
 /** The reason of a failed read without the path, which the message has already. */
-function reasonOf(cause: unknown): string {
+export function reasonOf(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
   const words: Record<string, string> = {
     ENOENT: 'there is no such file',

@@ -1,6 +1,6 @@
 import { defaultRootDir } from './root-dir.ts'
 import { configFile, logLevel, readableFile } from './operation-options.ts'
-import { notImplemented, option, under, type ValuesOf } from './option.ts'
+import { notImplemented, option, under, type Option, type ValuesOf } from './option.ts'
 import { bootstrapToken, publicKeyHash } from './bootstrap.ts'
 import { credentialName, program } from './store-key.ts'
 import * as is from './value.ts'
@@ -400,3 +400,14 @@ type LiveName = {
 /** The values of live options, and of those that wait for the next start. */
 export type LiveValues = Pick<Values, LiveName>
 export type StartValues = Omit<Values, LiveName>
+
+/** These options as flags of a command that has no headings and reads no file. */
+export const flagsOfHub = <Name extends OptionName>(
+  ...names: readonly Name[]
+): Pick<typeof options, Name> =>
+  Object.fromEntries(
+    names.map((name) => {
+      const { group: _, live: __, ...flag }: Option<unknown> = options[name]
+      return [name, flag]
+    }),
+  ) as unknown as Pick<typeof options, Name>

@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { pause } from '../../base/clock.ts'
 import { defaultRootDir } from '../../config/root-dir.ts'
 import { option } from '../../config/option.ts'
+import { flagsOfHub } from '../../config/options.ts'
 import { didYouMean } from '../../config/suggestion.ts'
 import { messageOf, strayWords } from '../../config/settings.ts'
-import { address, boolean, port, text } from '../../config/value.ts'
+import { boolean, text } from '../../config/value.ts'
 import { refuse, type Command, type ExitCode, type Terminal } from '../command.ts'
 import { readFlags } from '../command-flags.ts'
 import { wrapped } from '../wrapped.ts'
@@ -22,16 +23,7 @@ const familyFlags = {
     help: 'Print the report again whenever it has changed, until interrupted; with json one line for each.',
     short: 'w',
   }),
-  'serve-port': option({
-    type: port,
-    default: 10267,
-    help: "The port of the hub's health and metrics.",
-  }),
-  'bind-address': option({
-    type: address,
-    default: '127.0.0.1',
-    help: 'Its address, on loopback: elsewhere the hub does not answer inspections.',
-  }),
+  ...flagsOfHub('serve-port', 'bind-address'),
   'token-file': option({
     type: text('FILE'),
     help: "A copy of inspect.token from the hub's --root-dir, for users other than root.",
