@@ -71,7 +71,11 @@ arguments, or a file that cannot be read.
     )
     for (const each of wrong) terminal.err(`nodehub lint: ${each}`)
     const found = findingsOf(read, new Map(values.pool))
-    terminal.out(printed(found, values.output))
+    terminal.out(
+      values.output === 'json'
+        ? `${JSON.stringify(found.map(explained), undefined, 2)}\n`
+        : textOf(found),
+    )
     if (wrong.length > 0) return 2
     const counted = (level: string): number => found.filter((each) => each.level === level).length
     return counted('error') > 0 || counted('warning') > (values['max-warnings'] ?? Infinity) ? 1 : 0
@@ -159,15 +163,6 @@ interface LocatedFinding extends Position {
   readonly message: string
   /** The object it is about: `Deployment default/web`. */
   readonly object: string
-}
-
-function printed(found: readonly LocatedFinding[], output: 'text' | 'json'): string {
-  switch (output) {
-    case 'json':
-      return `${JSON.stringify(found.map(explained), undefined, 2)}\n`
-    case 'text':
-      return textOf(found)
-  }
 }
 
 function explained(finding: LocatedFinding): object {

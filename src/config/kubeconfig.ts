@@ -1,5 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { parse, type YAMLParseError } from 'yaml'
+import { isObject, type Json, type JsonObject } from '../api/kube/json.ts'
 import { kubernetesYaml } from '../api/kube/yaml.ts'
 import { Secret } from '../base/secret.ts'
 
@@ -10,19 +11,17 @@ export type Part<T> = { readonly data: T } | { readonly file: string }
 export interface Kubeconfig {
   readonly server: URL
   /** The expected name in the server's certificate, if it is not the host's. */
-  readonly serverName?: string
-  readonly ca?: Part<string>
-  readonly clientCertificate?: Part<string>
-  readonly clientKey?: Part<Secret<string>>
-  readonly token?: Part<Secret<string>>
+  readonly serverName: string | undefined
+  readonly ca: Part<string> | undefined
+  readonly clientCertificate: Part<string> | undefined
+  readonly clientKey: Part<Secret<string>> | undefined
+  readonly token: Part<Secret<string>> | undefined
 }
 
 /** An unusable kubeconfig; the message has the reason without any secret. */
 class MalformedKubeconfig extends Error {
   readonly code = 'MALFORMED_KUBECONFIG'
 }
-
-type Mapping = Readonly<Record<string, unknown>>
 
 /** Ways of client-go to authenticate that the hub does not support. */
 const unsupported = ['exec', 'auth-provider', 'username', 'password', 'as'] as const
@@ -37,23 +36,21 @@ export function parseKubeconfig(content: string, path: string): Kubeconfig {
   const cluster = entry(document, 'clusters', 'cluster', text(context, 'cluster'))
   const user = entry(document, 'users', 'user', text(context, 'user'))
   refuseUnsupported(cluster, user)
-  const part = (of: Mapping, name: string): Part<string> | undefined =>
+  const part = (of: JsonObject, name: string): Part<string> | undefined =>
     partOf(of, name, dirname(path))
   const ca = part(cluster, 'certificate-authority')
   const clientCertificate = part(user, 'client-certificate')
   const clientKey = hidden(part(user, 'client-key'))
-  const token = tokenOf(user, dirname(path))
-  const serverName = text(cluster, 'tls-server-name')
   if ((clientCertificate === undefined) !== (clientKey === undefined)) {
     throw new MalformedKubeconfig('a client certificate and its key must be given together')
   }
   return {
     server: serverOf(cluster),
-    ...(serverName !== undefined && { serverName }),
-    ...(ca && { ca }),
-    ...(clientCertificate && { clientCertificate }),
-    ...(clientKey && { clientKey }),
-    ...(token && { token }),
+    serverName: text(cluster, 'tls-server-name'),
+    ca,
+    clientCertificate,
+    clientKey,
+    token: tokenOf(user, dirname(path)),
   }
 }
 
@@ -65,16 +62,16 @@ export function clusterCaIn(content: string): string | undefined {
   const { clusters } = mapping(parsed(content), 'the kubeconfig')
   if (!Array.isArray(clusters) || clusters.length !== 1)
     throw new MalformedKubeconfig('it has no cluster, or several')
-  const [only] = clusters as readonly unknown[]
+  const [only] = clusters as readonly Json[]
   const cluster = mapping(mapping(only, 'its cluster')['cluster'], 'its cluster')
   const ca = partOf(cluster, 'certificate-authority', '/')
   return ca && 'data' in ca ? ca.data : undefined
 }
 
-function parsed(content: string): unknown {
+function parsed(content: string): Json {
   try {
     // Without warnings, which the package prints, and which quote lines as well.
-    return parse(content, kubernetesYaml)
+    return parse(content, kubernetesYaml) as Json
   } catch (cause) {
     // The parser's message quotes the line, which may be a token; its position and code are safe.
     const { code, linePos } = cause as Partial<YAMLParseError>
@@ -85,7 +82,7 @@ function parsed(content: string): unknown {
   }
 }
 
-function currentContext(document: Mapping): Mapping {
+function currentContext(document: JsonObject): JsonObject {
   const name = text(document, 'current-context')
   const contexts = document['contexts']
   if (name === undefined && Array.isArray(contexts) && contexts.length === 1) {
@@ -96,20 +93,25 @@ function currentContext(document: Mapping): Mapping {
 }
 
 /** The entry called `name` in one of the kubeconfig's lists. */
-function entry(document: Mapping, list: string, kind: string, name: string | undefined): Mapping {
+function entry(
+  document: JsonObject,
+  list: string,
+  kind: string,
+  name: string | undefined,
+): JsonObject {
   if (name === undefined) {
     if (kind === 'user') return {} // a context without a user has no credentials
     throw new MalformedKubeconfig(`its context names no ${kind}`)
   }
   const entries = document[list]
-  const found: unknown = Array.isArray(entries)
-    ? entries.find((candidate) => isMapping(candidate) && candidate['name'] === name)
+  const found = Array.isArray(entries)
+    ? entries.find((candidate) => isObject(candidate) && candidate['name'] === name)
     : undefined
-  if (!isMapping(found)) throw new MalformedKubeconfig(`it has no ${kind} named ${name}`)
+  if (!isObject(found)) throw new MalformedKubeconfig(`it has no ${kind} named ${name}`)
   return mapping(found[kind] ?? {}, `its ${kind} ${name}`)
 }
 
-function refuseUnsupported(cluster: Mapping, user: Mapping): void {
+function refuseUnsupported(cluster: JsonObject, user: JsonObject): void {
   const used: string[] = unsupported.filter((name) => user[name] !== undefined)
   if (cluster['insecure-skip-tls-verify'] === true) used.push('insecure-skip-tls-verify')
   if (cluster['proxy-url'] !== undefined) used.push('proxy-url')
@@ -117,7 +119,7 @@ function refuseUnsupported(cluster: Mapping, user: Mapping): void {
     throw new MalformedKubeconfig(`it uses ${used.join(', ')}, which the hub does not`)
 }
 
-function serverOf(cluster: Mapping): URL {
+function serverOf(cluster: JsonObject): URL {
   const server = URL.parse(text(cluster, 'server') ?? '')
   if (server === null || !/^https?:$/.test(server.protocol)) {
     throw new MalformedKubeconfig('its cluster has no server address')
@@ -125,7 +127,7 @@ function serverOf(cluster: Mapping): URL {
   return server
 }
 
-function partOf(of: Mapping, name: string, folder: string): Part<string> | undefined {
+function partOf(of: JsonObject, name: string, folder: string): Part<string> | undefined {
   const data = text(of, `${name}-data`)
   if (data !== undefined) return { data: Buffer.from(data, 'base64').toString('utf8') }
   const file = text(of, name)
@@ -133,7 +135,7 @@ function partOf(of: Mapping, name: string, folder: string): Part<string> | undef
 }
 
 /** A token file takes precedence over a token, as in client-go: the file is renewed. */
-function tokenOf(user: Mapping, folder: string): Part<Secret<string>> | undefined {
+function tokenOf(user: JsonObject, folder: string): Part<Secret<string>> | undefined {
   const file = text(user, 'tokenFile')
   if (file !== undefined) return { file: resolve(folder, file) }
   const token = text(user, 'token')
@@ -143,16 +145,13 @@ function tokenOf(user: Mapping, folder: string): Part<Secret<string>> | undefine
 const hidden = (part: Part<string> | undefined): Part<Secret<string>> | undefined =>
   part && 'data' in part ? { data: new Secret(part.data) } : part
 
-const isMapping = (value: unknown): value is Mapping =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-function mapping(value: unknown, what: string): Mapping {
-  if (!isMapping(value)) throw new MalformedKubeconfig(`${what} is not a mapping`)
+function mapping(value: Json | undefined, what: string): JsonObject {
+  if (!isObject(value)) throw new MalformedKubeconfig(`${what} is not a mapping`)
   return value
 }
 
 /** A text at `key`; an empty one counts as absent, as in client-go. */
-function text(of: Mapping, key: string): string | undefined {
+function text(of: JsonObject, key: string): string | undefined {
   const value = of[key]
   if (value === undefined || value === null || value === '') return undefined
   if (typeof value !== 'string') throw new MalformedKubeconfig(`its ${key} is not a text`)
