@@ -47,8 +47,11 @@ export async function runDemo(argv: readonly string[], terminal: Terminal): Prom
       if (welcomed) terminal.out(online ? back : gone)
     },
   }
-  const hub = await startAt(result.config, terminal, options)
-  if (hub === undefined) return 1
+  const hub = await startHub(result.config, options).catch((error: unknown) => {
+    if (!(error instanceof CannotListen)) throw error
+    terminal.err(`nodehub demo: ${error.message}\n`)
+  })
+  if (!hub) return 1
   const node = parts.use(new DemoNode(result.config, options, hub))
   const token = join(result.config.rootDir, 'inspect.token')
   const inspect = (report: string): string =>
@@ -149,30 +152,8 @@ function writeKubeconfig(folder: string, name: string, cluster: object, user: ob
   return path
 }
 
-/** `undefined` if the hub cannot listen at a port that was given; the reason is printed. */
-async function startAt(
-  config: HubConfig,
-  terminal: Terminal,
-  options: HubOptions,
-): Promise<Hub | undefined> {
-  try {
-    return await startHub(config, options)
-  } catch (error) {
-    if (!(error instanceof CannotListen)) throw error
-    terminal.err(`nodehub demo: ${error.message}\n`)
-    return undefined
-  }
-}
-
-interface DemoFiles {
-  /** Kubeconfigs, by listener. */
-  readonly plain: string
-  readonly secure: string
-  /** For `nodehub inspect`: the demo rarely runs as root. */
-  readonly token: string
-  /** The command for it. */
-  readonly inspectBoot: string
-}
+/** Kubeconfigs by listener, and the token and command of `nodehub inspect`: demos rarely are root. */
+type DemoFiles = Readonly<Record<'plain' | 'secure' | 'token' | 'inspectBoot', string>>
 
 const welcome = (
   [first = '', second = '']: readonly string[],

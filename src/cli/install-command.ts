@@ -32,7 +32,7 @@ import { flagCommand, readFlags } from './command-flags.ts'
 import type { ExitCode, Terminal } from './command.ts'
 import { adoptFlags, adoptOrThrow, passedFlags } from './adopt-command.ts'
 import { joinFlags, runJoin } from './join-command.ts'
-import { canRestart, missingRoot, nodeNameFlag, nodePathFlags } from './join-flags.ts'
+import { canRestart, missingRoot, nodeNameFlag, nodePathFlags, portsOf } from './join-flags.ts'
 import { leaveFlags, runLeave } from './leave-command.ts'
 import { Interrupted, stopSignals } from './stop-signals.ts'
 
@@ -300,12 +300,6 @@ const knownKind = (
   values: Values,
 ): boolean | undefined =>
   node === undefined ? new JoinArchive(files, values['root-dir']).read()?.hostNetwork : undefined
-
-const portsOf = (values: Values): HubPorts => ({
-  proxy: values['proxy-port'],
-  secure: values['proxy-secure-port'],
-  ops: values['serve-port'],
-})
 
 /**
  * To be called before a static pod may be changed. Resolves to a function that rejects unless a hub

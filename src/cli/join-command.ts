@@ -36,7 +36,7 @@ import { canRunBySystemd, runtimeIn, whyNoService } from '../node/join/runnable.
 import { runtimeNetwork } from '../node/join/runtime-network.ts'
 import { startHub } from '../node/join/systemd-units.ts'
 import { isHubOfNode, yurthubOf, type Yurthub } from '../node/join/yurthub.ts'
-import { podLogCommand, type HubPorts } from '../node/join/static-pod.ts'
+import { podLogCommand } from '../node/join/static-pod.ts'
 import { portListeners } from '../node/join/port-listeners.ts'
 import { assertDone, changeNode, pullMs } from './change-node.ts'
 import { flagCommand } from './command-flags.ts'
@@ -53,6 +53,7 @@ import {
   kubeletPair,
   manifestFolderFlag,
   offlineReadyFlag,
+  portsOf,
 } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 
@@ -324,7 +325,7 @@ async function joined(values: Values, terminal: Terminal, progress: Progress): P
   await applyJoin(files, settings, plan)
   for (const { path } of plan.changes) terminal.out(`wrote ${path}\n`)
   if (plan.changes.length === 0) terminal.out('nothing to change\n')
-  await labelled(terminal, { api, node, nodePool, membership })
+  await labelled(terminal, { api, node, nodePool }, membership)
   return restarted(values, terminal, files)
 }
 
@@ -444,7 +445,7 @@ function refuseHubAsServer(
 /** Whether the pool is a host-network pool: as given, which must not differ from the cluster's. */
 async function hostNetworkOf(
   { 'host-network-node': given }: Values,
-  { api, nodePool, isReached }: Pick<Membership, 'api' | 'nodePool'> & { isReached: boolean },
+  { api, nodePool, isReached }: Pick<NodeFacts, 'api' | 'nodePool'> & { isReached: boolean },
   terminal: Terminal,
 ): Promise<boolean> {
   if (given !== undefined && !isReached) return given
@@ -473,12 +474,6 @@ interface NodeFacts {
   readonly nodePool: string
   readonly hostNetwork: boolean
 }
-
-const portsOf = (values: Values): HubPorts => ({
-  proxy: values['proxy-port'],
-  secure: values['proxy-secure-port'],
-  ops: values['serve-port'],
-})
 
 /** The file of the CA of the hub's certificate. */
 const authorityOf = (values: Values): string =>
@@ -539,16 +534,10 @@ function shadowedBy(files: NodeFiles): readonly string[] {
   })
 }
 
-interface Membership {
-  readonly api: ApiServer
-  readonly node: string | undefined
-  readonly nodePool: string
-  readonly membership: Awaited<ReturnType<typeof membershipOf>> | undefined
-}
-
 async function labelled(
   terminal: Terminal,
-  { api, node, nodePool, membership }: Membership,
+  { api, node, nodePool }: Omit<NodeFacts, 'files' | 'hostNetwork'>,
+  membership: Awaited<ReturnType<typeof membershipOf>> | undefined,
 ): Promise<void> {
   const byHand = `kubectl label node ${node ?? 'NAME'} apps.openyurt.io/nodepool=${nodePool}`
   if (node === undefined || membership === undefined || 'failure' in membership) {

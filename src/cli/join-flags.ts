@@ -5,6 +5,7 @@ import { defaultRootDir } from '../config/root-dir.ts'
 import { option, type ValuesOf } from '../config/option.ts'
 import { flagsOfHub } from '../config/options.ts'
 import { boolean, matching, objectName, text } from '../config/value.ts'
+import type { HubPorts } from '../node/join/static-pod.ts'
 import { systemdSocket } from '../node/join/unit-restart.ts'
 
 /** An absolute path on the node. */
@@ -74,6 +75,12 @@ export const manifestFolderFlag = option({
 
 /** The ports of the hub, for join and manifests. */
 export const hubPortFlags = flagsOfHub('proxy-port', 'proxy-secure-port', 'serve-port')
+
+export const portsOf = (values: ValuesOf<typeof hubPortFlags>): HubPorts => ({
+  proxy: values['proxy-port'],
+  secure: values['proxy-secure-port'],
+  ops: values['serve-port'],
+})
 
 /** The name of the node, for join and leave. */
 export const nodeNameFlag = option({

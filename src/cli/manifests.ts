@@ -41,6 +41,7 @@ import {
   kubeletPair,
   mountedPath,
   nodePathFlags,
+  portsOf,
 } from './join-flags.ts'
 
 const parts = [
@@ -288,11 +289,7 @@ const startOf = (values: FlagValues, namespace: string): HubStart => ({
   namespace,
   rootDir: values['root-dir'],
   kubeconfig: values.kubeconfig,
-  ports: {
-    proxy: values['proxy-port'],
-    secure: values['proxy-secure-port'],
-    ops: values['serve-port'],
-  },
+  ports: portsOf(values),
   more: (['dummy-if-ip', 'dummy-if-name'] as const).flatMap((name) =>
     values[name] === undefined ? [] : [`--${name}=${values[name]}`],
   ),

@@ -1,8 +1,9 @@
+import type { EventEmitter } from 'node:events'
 import type { Logger } from 'pino'
 import { after } from '../base/clock.ts'
 import { isExpectedFault } from '../base/expected-fault.ts'
 import { ownVersion } from '../base/own-version.ts'
-import type { HubConfig, LiveConfig } from '../config/config.ts'
+import type { HubConfig } from '../config/config.ts'
 import {
   waitsForNextStart,
   type ConfigWatcher,
@@ -11,26 +12,18 @@ import {
 } from '../config/config-watcher.ts'
 import type { ExitCode } from './command.ts'
 import { closingMs, exitingMs } from './end-process.ts'
-import type { Reloaded } from '../hub/hub.ts'
+import type { Hub } from '../hub/hub.ts'
 import type { ConfigWithFilters } from './read-with-filters.ts'
 
 /** A running hub. Disposing drains requests in flight and releases everything. */
-export interface RunningHub extends AsyncDisposable {
-  /** Applies another live configuration. */
-  reconfigure(live: LiveConfig, read: Reloaded): void
-  /** The configuration has become unusable; the last valid one stays in force. */
-  rejectConfig(mistakes: readonly string[]): void
-}
+export type RunningHub = Pick<Hub, 'reconfigure' | 'rejectConfig'> & AsyncDisposable
 
 export type StartHub = (config: HubConfig, options: { readonly log: Logger }) => Promise<RunningHub>
 
-export type Signal = 'SIGTERM' | 'SIGINT' | 'SIGUSR2' | 'SIGHUP'
+type Signal = 'SIGTERM' | 'SIGINT' | 'SIGUSR2' | 'SIGHUP'
 
 /** The signals of the process. */
-export interface Signals {
-  on(signal: Signal, act: (signal: string) => void): unknown
-  off(signal: Signal, act: (signal: string) => void): unknown
-}
+type Signals = Pick<EventEmitter, 'on' | 'off'>
 
 export interface Supervision {
   readonly log: Logger

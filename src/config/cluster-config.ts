@@ -35,14 +35,7 @@ export interface ClusterClientConfig {
 }
 
 /** The serving certificate of the webhooks: files, or one that is created and kept in a Secret. */
-export type ClusterServing =
-  | {
-      readonly kind: 'files'
-      readonly certificate: string
-      readonly key: string
-      readonly ca: string | undefined
-    }
-  | { readonly kind: 'secret'; readonly name: string }
+export type ClusterServing = ReturnType<typeof servingOf>
 
 /** The configuration of `nodehub cluster`, parsed once; times are in milliseconds. */
 export type ClusterConfig = ConfigOf<typeof readClusterConfig>
@@ -192,11 +185,11 @@ function ownNamespace({ readFile }: SettingSources): string | undefined {
 
 type ClusterValues = ValuesOf<typeof clusterOptions>
 
-const servingOf = (values: ClusterValues): ClusterServing => {
+function servingOf(values: ClusterValues) {
   const { 'serving-cert': certificate, 'serving-key': key, 'serving-ca': ca } = values
   return certificate !== undefined && key !== undefined
-    ? { kind: 'files', certificate, key, ca }
-    : { kind: 'secret', name: values['certificate-secret'] }
+    ? ({ kind: 'files', certificate, key, ca } as const)
+    : ({ kind: 'secret', name: values['certificate-secret'] } as const)
 }
 
 function contradictions(values: ClusterValues): string[] {

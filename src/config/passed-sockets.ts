@@ -51,16 +51,11 @@ export function addressesOf(address: string): readonly string[] {
   return wanted === ipv6 ? [ipv6, ipv4] : [wanted]
 }
 
-interface Assigned {
-  readonly sockets: SocketsByListener
-  readonly mistakes: readonly string[]
-}
-
 /**
  * Assigns each passed socket to the listener with its address. A socket without a listener is a
  * mistake: its clients would wait for ever.
  */
-export function assignSockets(passed: readonly PassedSocket[], values: Values): Assigned {
+export function assignSockets(passed: readonly PassedSocket[], values: Values) {
   const sockets: Partial<Record<ListenerName, ListenerSocket[]>> = {}
   const mistakes: string[] = []
   const known = listeners(values)
