@@ -24,7 +24,7 @@ import { ApiServer } from '../node/join/api-server.ts'
 import { hubIsReady, restartKubelet } from '../node/join/kubelet-service.ts'
 import { NodeFiles } from '../node/join/node-files.ts'
 import { lockNodeOnceFree, NodeInChange } from '../node/join/node-lock.ts'
-import { JoinArchive, sha256 } from '../node/join/record.ts'
+import { JoinArchive, sha256, type JoinRecord } from '../node/join/record.ts'
 import { podLogCommand, type HubPorts } from '../node/join/static-pod.ts'
 import { yurthubOf } from '../node/join/yurthub.ts'
 import { assertDone, pullMs } from './change-node.ts'
@@ -118,25 +118,17 @@ interface Run {
 }
 
 /** The host must stay as it is: a person has to decide. */
-class Refused extends Error {
-  readonly code: string = 'REFUSED'
-}
+class Refused extends Error {}
 
 /** A node that went back to yurthub by hand, against its label. */
-class RolledBack extends Refused {
-  override readonly code = 'ROLLED_BACK'
-  constructor() {
-    super(
-      'the node was adopted, and was rolled back on the node: take its label nodehub.io/hub off; to adopt it again, kubectl annotate node NAME nodehub.io/install-',
-    )
-  }
-}
+class RolledBack extends Refused {}
 
 async function installed(run: Run): Promise<ExitCode> {
   const { values, files, terminal } = run
   return reported(run, async (node) => {
     checkHost(values, files)
-    const nodePool = poolOf(node.object, files, values)
+    const before = new JoinArchive(files, values['root-dir']).read()
+    const nodePool = poolOf(node.object, before)
     const awaitHub = await hubAfter(`${values['manifest-dir']}/nodehub.yaml`, portsOf(values), run)
     const said = await quoted((quiet) =>
       runJoin(
@@ -144,7 +136,8 @@ async function installed(run: Run): Promise<ExitCode> {
           ...readFlags(joinFlags, []).values,
           ...values,
           'nodepool-name': nodePool,
-          'host-network-node': knownKind(node.object, files, values),
+          // Without an API server a node stays of the kind with which it has joined.
+          'host-network-node': node.object ? undefined : before?.hostNetwork,
           'node-name': undefined,
           'join-token': undefined,
           systemd: false,
@@ -218,7 +211,9 @@ function refuseAgain(
   const last = installReportIn(node ?? {})
   if (last?.state === 'Failed' && last.image === image) throw new Error(last.message ?? '')
   if (record === undefined && (last?.state === 'Installed' || last?.rolledBack))
-    throw new RolledBack()
+    throw new RolledBack(
+      'the node was adopted, and was rolled back on the node: take its label nodehub.io/hub off; to adopt it again, kubectl annotate node NAME nodehub.io/install-',
+    )
 }
 
 /** A hub that was adopted before, as after a reboot, stays; a static pod has this image then. */
@@ -284,22 +279,14 @@ function refuseLaterCache(values: Values): void {
 }
 
 /** The pool of the Node; without an API server that of the join before. */
-function poolOf(node: JsonObject | undefined, files: NodeFiles, values: Values): string {
+function poolOf(node: JsonObject | undefined, before: JoinRecord | undefined): string {
   const pool = textAt(node, 'metadata', 'labels', nodePoolLabel)
   if (pool !== '') return pool
-  const before = new JoinArchive(files, values['root-dir']).read()
-  if (node === undefined && before !== undefined) return before.nodePool
-  if (node === undefined) throw new Error('no API server was reached: the pool is not known')
-  throw new Refused(`the Node is in no pool: kubectl label node NAME ${nodePoolLabel}=POOL`)
+  if (node !== undefined)
+    throw new Refused(`the Node is in no pool: kubectl label node NAME ${nodePoolLabel}=POOL`)
+  if (before === undefined) throw new Error('no API server was reached: the pool is not known')
+  return before.nodePool
 }
-
-/** A node that has joined stays of its kind: without an API server that is not looked up. */
-const knownKind = (
-  node: JsonObject | undefined,
-  files: NodeFiles,
-  values: Values,
-): boolean | undefined =>
-  node === undefined ? new JoinArchive(files, values['root-dir']).read()?.hostNetwork : undefined
 
 /**
  * To be called before a static pod may be changed. Resolves to a function that rejects unless a hub

@@ -44,7 +44,7 @@ import type { ExitCode, Terminal } from './command.ts'
 import { tokenVariable } from './hidden-token.ts'
 import {
   absolutePath,
-  mountedPath,
+  hubKubeconfigFlag,
   nodeNameFlag,
   nodePathFlags,
   conflictingFlags,
@@ -115,11 +115,7 @@ export const joinFlags = {
     help: "Of the hub's static pod.",
   }),
   'node-name': nodeNameFlag,
-  kubeconfig: option({
-    type: mountedPath,
-    defaultShown: "the kubelet's own certificate",
-    help: "The hub's credentials, under /etc/kubernetes.",
-  }),
+  kubeconfig: hubKubeconfigFlag,
   'kubelet-kubeconfig': option({
     type: absolutePath,
     default: '/etc/kubernetes/kubelet.conf',

@@ -89,6 +89,13 @@ export const nodeNameFlag = option({
   help: 'The name of the node.',
 })
 
+/** For join and manifests. */
+export const hubKubeconfigFlag = option({
+  type: mountedPath,
+  defaultShown: "the kubelet's own certificate",
+  help: "The hub's credentials, under /etc/kubernetes.",
+})
+
 /** Whether the hub reports, for join and adopt. */
 export const offlineReadyFlag = option({
   type: boolean,

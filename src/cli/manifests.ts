@@ -39,7 +39,7 @@ import {
   hubImageFlag,
   hubPortFlags,
   kubeletPair,
-  mountedPath,
+  hubKubeconfigFlag,
   nodePathFlags,
   portsOf,
 } from './join-flags.ts'
@@ -92,11 +92,7 @@ const flags = {
     defaultShown: "what the kubelet calls the node; for systemd, the host's name",
     help: 'The name of the node.',
   }),
-  kubeconfig: option({
-    type: mountedPath,
-    defaultShown: "the kubelet's own certificate",
-    help: "The hub's credentials, under /etc/kubernetes.",
-  }),
+  kubeconfig: hubKubeconfigFlag,
   'root-dir': nodePathFlags['root-dir'],
   namespace: option({
     type: objectName,

@@ -1,6 +1,6 @@
 import { former } from './former-options.ts'
 import { kubernetesNames } from './kubernetes-names.ts'
-import { configFile, logLevel, readableFile } from './operation-options.ts'
+import { configFile, gracePeriod, logLevel, readableFile } from './operation-options.ts'
 import { option, under } from './option.ts'
 import * as is from './value.ts'
 
@@ -155,12 +155,7 @@ export const clusterOptions = {
       help: 'The lowest level that is logged.',
       default: 'info',
     }),
-    'shutdown-grace-period': option({
-      type: is.duration,
-      help: 'How long requests in flight may take at a graceful stop. 4 s later the process exits with a code other than 0, or 5 s later if its log is not read; one whose main thread is blocked is killed 7 s later, or by the kubelet if it is the first process of a container.',
-      default: 10_000,
-      defaultShown: '10s',
-    }),
+    'shutdown-grace-period': option(gracePeriod),
   }),
 } as const
 

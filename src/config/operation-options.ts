@@ -16,3 +16,10 @@ export const readableFile = {
   type: is.text('FILE'),
   file: true,
 } as const
+
+export const gracePeriod = {
+  type: is.duration,
+  help: 'How long requests in flight may take at a graceful stop. 4 s later the process exits with a code other than 0, or 5 s later if its log is not read; one whose main thread is blocked is killed 7 s later, or by the kubelet if it is the first process of a container.',
+  default: 10_000,
+  defaultShown: '10s',
+} as const

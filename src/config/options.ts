@@ -1,5 +1,5 @@
 import { defaultRootDir } from './root-dir.ts'
-import { configFile, logLevel, readableFile } from './operation-options.ts'
+import { configFile, gracePeriod, logLevel, readableFile } from './operation-options.ts'
 import { notImplemented, option, under, type Option, type ValuesOf } from './option.ts'
 import { bootstrapToken, publicKeyHash } from './bootstrap.ts'
 import { credentialName, program } from './store-key.ts'
@@ -369,13 +369,7 @@ export const options = {
       help: 'How many of a million requests that continue no trace are traced. Requests that continue a sampled trace are always traced.',
       default: 0,
     }),
-    'shutdown-grace-period': option({
-      type: is.duration,
-      live: true,
-      help: 'How long requests in flight may take at a graceful stop. 4 s later the process exits with a code other than 0, or 5 s later if its log is not read; one whose main thread is blocked is killed 7 s later, or by the kubelet if it is the first process of a container.',
-      default: 10_000,
-      defaultShown: '10s',
-    }),
+    'shutdown-grace-period': option({ ...gracePeriod, live: true }),
     version: option({
       type: is.boolean,
       help: 'Print the version and do nothing else.',
