@@ -73,13 +73,16 @@ export function readConfig(sources: ConfigSources): ConfigResult {
   if (read.unread) return { mistakes: [...mistakes, ...notes], filterModules: [] }
   const nodeName = nodeNameOf(values, env['NODE_NAME'], hostname, mistakes)
   const credentials = credentialFiles(values, values['root-dir'], readFile)
+  const isTokenMalformed = settings.some(
+    ({ name, origin }) => name === 'join-token' && given(name) && origin === undefined,
+  )
   const assigned = assignSockets(passed, values)
   const storeKey = storeKeyOf(values, env['CREDENTIALS_DIRECTORY'], readFile, mistakes)
   mistakes.push(
     ...assigned.mistakes,
     ...contradictions(values, given, { names: [hostname, nodeName], addresses }),
     ...bootstrapInTheClear(values, given, credentials),
-    ...unreadable(values, settings, credentials, readFile, malformedBootstrap(settings, given)),
+    ...unreadable(values, settings, credentials, readFile, isTokenMalformed),
   )
   if (running && mistakes.length === 0)
     mistakes.push(...wrongUntilNextStart(sources, settings, given, running))
@@ -204,23 +207,13 @@ function isReadable(file: string, readFile: ReadFile): boolean {
   }
 }
 
-/** Whether there is already a mistake for the flags with which the hub obtains its credentials. */
-const malformedBootstrap = (
-  settings: readonly Setting[],
-  given: (name: OptionName) => boolean,
-): boolean =>
-  settings.some(
-    ({ name, origin }) =>
-      (name === 'join-token' || name === 'bootstrap-file') && given(name) && origin === undefined,
-  )
-
 /** Mistakes in the files of settings. */
 function unreadable(
   values: Values,
   settings: readonly Setting[],
   credentials: CredentialFiles,
   readFile: ReadFile,
-  isBootstrapMalformed: boolean,
+  isTokenMalformed: boolean,
 ): string[] {
   const mistakes = unreadableFiles(settings, readFile)
   // Only if every file is readable: otherwise the same mistake would appear twice.
@@ -228,7 +221,7 @@ function unreadable(
   const { 'client-ca': ca, 'serving-cert': certificate, 'serving-key': key } = values
   const attemptCredentials = (files: CredentialFiles, name: string): void =>
     attempt(mistakes, name, () => readCredentials(files, readFile))
-  mistakes.push(...unusableCredentials(values, credentials, readFile, isBootstrapMalformed))
+  mistakes.push(...unusableCredentials(values, credentials, readFile, isTokenMalformed))
   if (ca !== undefined) attemptCredentials({ kind: 'files', ca }, '--client-ca')
   if (certificate !== undefined && key !== undefined)
     attemptCredentials({ kind: 'files', certificate, key }, '--serving-cert, --serving-key')
@@ -240,7 +233,7 @@ function unusableCredentials(
   values: Values,
   credentials: CredentialFiles,
   readFile: ReadFile,
-  isBootstrapMalformed: boolean,
+  isTokenMalformed: boolean,
 ): string[] {
   const mistakes: string[] = []
   // By itself first, so that its file is not blamed on the flags of the certificate.
@@ -253,20 +246,16 @@ function unusableCredentials(
     const own = readCredentials(credentials, readFile)
     if (credentials.kind === 'bootstrap')
       mistakes.push(...bootstrapMistakes(bootstrapOf(values), own, readFile))
-    else if (own.certificate === undefined && own.token === undefined && !isBootstrapMalformed)
-      mistakes.push(...withoutCredentials(values))
+    else if (own.certificate === undefined && own.token === undefined && !isTokenMalformed) {
+      // An API server over plain HTTP, of a test, takes none.
+      if (isSecure(values) && values['bootstrap-mode'] !== 'anonymous')
+        mistakes.push(needsCredentials)
+    }
   })
   return mistakes
 }
 
-/**
- * A hub without credentials is a mistake unless it was chosen; a test's API server over plain HTTP
- * takes none.
- */
-function withoutCredentials(values: Values): readonly string[] {
-  return isSecure(values) && values['bootstrap-mode'] !== 'anonymous' ? [needsCredentials] : []
-}
-
+/** It is a mistake unless it was chosen. */
 const needsCredentials =
   'the hub has no credentials, and API servers would refuse it: give --bootstrap-mode=kubeletcertificate, --join-token, --bootstrap-file, --kubeconfig, or --upstream-client-cert and --upstream-client-key; a hub for callers with tokens alone is --bootstrap-mode=anonymous'
 
