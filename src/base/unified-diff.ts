@@ -8,7 +8,7 @@ type Line = readonly [mark: ' ' | '-' | '+', text: string]
 /** The hunks of a unified diff, without a head; '' where both texts are the same. */
 export function unifiedDiff(before: string, after: string): string {
   if (before === after) return ''
-  const lines = diff(before.split('\n'), after.split('\n')).map(([operation, text]): Line => [
+  const lines = diff(linesOf(before), linesOf(after)).map(([operation, text]): Line => [
     marks[operation],
     text,
   ])
@@ -28,6 +28,8 @@ export function unifiedDiff(before: string, after: string): string {
   }
   return hunks.map(textOf).join('')
 }
+
+const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))
 
 function textOf({
   at: [oldLine, newLine],

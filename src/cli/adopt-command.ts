@@ -33,7 +33,6 @@ import {
 import { printChanges } from './printed-changes.ts'
 import { stopSignals } from './stop-signals.ts'
 
-/** The flags of `nodehub adopt`. */
 export const adoptFlags = {
   'dry-run': option({
     type: boolean,

@@ -36,7 +36,6 @@ import { canRestart, missingRoot, nodeNameFlag, nodePathFlags, portsOf } from '.
 import { leaveFlags, runLeave } from './leave-command.ts'
 import { Interrupted, stopSignals } from './stop-signals.ts'
 
-/** The flags of `nodehub install`. */
 export const installFlags = {
   uninstall: option({
     type: boolean,

@@ -57,7 +57,6 @@ import {
 } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 
-/** The flags of `nodehub join`. */
 export const joinFlags = {
   'nodepool-name': option({
     type: objectName,

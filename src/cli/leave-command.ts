@@ -23,7 +23,6 @@ import { joinFlags } from './join-command.ts'
 import { nodeNameFlag, nodePathFlags, conflictingFlags } from './join-flags.ts'
 import { printChanges } from './printed-changes.ts'
 
-/** The flags of `nodehub leave`. */
 export const leaveFlags = {
   force: option({
     type: boolean,

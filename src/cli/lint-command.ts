@@ -26,7 +26,6 @@ const pool: ValueType<readonly [string, PoolFacts]> = {
   },
 }
 
-/** The flags of `nodehub lint`. */
 export const lintFlags = {
   output: option({
     type: oneOf(['text', 'json']),

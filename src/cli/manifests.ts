@@ -76,7 +76,6 @@ const passable = [...Object.keys(passedFlags), 'manifest-dir']
 
 const listed = (names: readonly string[]): string => names.map((name) => `--${name}`).join(', ')
 
-/** The flags of `nodehub manifests`. */
 const flags = {
   part: option({
     type: oneOf(parts),

@@ -1,4 +1,4 @@
-import { diff } from 'node:util'
+import { unifiedDiff } from '../base/unified-diff.ts'
 import type { FileChange } from '../node/join/join.ts'
 import type { Rights } from '../node/join/node-files.ts'
 import type { Terminal } from './command.ts'
@@ -10,23 +10,9 @@ export function printChanges(terminal: Terminal, changes: readonly FileChange[])
     terminal.out(`--- ${before ? path : '/dev/null'}\n+++ ${after ? path : '/dev/null'}\n`)
     if (before && after && shown(before) !== shown(after))
       terminal.out(`mode, uid, gid: ${shown(before)} becomes ${shown(after)}\n`)
-    const lines = lineDiff(before?.content.toString() ?? '', after?.content.toString() ?? '')
-    for (const line of lines) terminal.out(`${line}\n`)
+    terminal.out(unifiedDiff(before?.content.toString() ?? '', after?.content.toString() ?? ''))
   }
 }
 
 const shown = ({ mode, uid, gid }: Rights): string =>
   `${mode.toString(8).padStart(4, '0')} ${uid} ${gid}`
-
-/**
- * The lines of two texts: `-` is only in the first, `+` only in the second. Empty where they are
- * equal.
- */
-const lineDiff = (before: string, after: string): readonly string[] =>
-  before === after
-    ? []
-    : diff(linesOf(before), linesOf(after)).map(([operation, line]) => `${signs[operation]}${line}`)
-
-const signs = { '1': '-', '0': ' ', '-1': '+' } as const
-
-const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))

@@ -3,7 +3,7 @@ import { Secret } from '../base/secret.ts'
 import { certificateBlock } from '../certificates/bundle.ts'
 import { contentOf, readCredentials, type Credentials, type ReadFile } from './credentials.ts'
 import { attempt } from './settings.ts'
-import type { ValueType } from './value.ts'
+import { matching, orEmpty, type ValueType } from './value.ts'
 
 /** A bootstrap token (kubernetes.io/docs: bootstrap-tokens): its public id, and its secret. */
 export interface BootstrapToken {
@@ -33,17 +33,13 @@ export function parseBootstrapToken(text: string): BootstrapToken | undefined {
 }
 
 /** The text of a bootstrap token, checked. */
-export const bootstrapToken: ValueType<string | undefined> = {
-  placeholder: 'TOKEN',
-  parse: (text) =>
-    text === ''
-      ? { value: undefined }
-      : tokenFormat.test(text)
-        ? { value: text }
-        : {
-            wrong: 'is no bootstrap token, which is 6 and 16 characters of a-z and 0-9: id.secret',
-          },
-}
+export const bootstrapToken = orEmpty(
+  matching(
+    'TOKEN',
+    tokenFormat,
+    'is no bootstrap token, which is 6 and 16 characters of a-z and 0-9: id.secret',
+  ),
+)
 
 /** A hash of a public key, as kubeadm prints it. */
 export const publicKeyHash: ValueType<string> = {

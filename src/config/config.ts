@@ -23,7 +23,7 @@ import {
 } from './settings.ts'
 import { objectName } from './value.ts'
 
-export type { HubConfig, LiveConfig, LogLevel } from './hub-config.ts'
+export type { HubConfig, LogLevel } from './hub-config.ts'
 
 /** A setting with its value and origin. */
 export type Setting = ResolvedSetting<OptionName>

@@ -139,7 +139,7 @@ void t.test('--dry-run prints a diff, and changes nothing', async (t) => {
   const before = treeOf(root)
   const { code, out } = await joining(root, '--dry-run')
   t.equal(code, 0)
-  t.match(out, '--- /dev/null\n+++ /etc/cni/net.d/0-loopback.conf\n+{\n')
+  t.match(out, /--- \/dev\/null\n\+\+\+ \/etc\/cni\/net\.d\/0-loopback\.conf\n@@ .* @@\n\+\{\n/)
   t.match(
     out,
     '\n-KUBELET_KUBEADM_ARGS="--network-plugin=cni --v=2"\n+KUBELET_KUBEADM_ARGS="--v=2 ',
@@ -149,7 +149,7 @@ void t.test('--dry-run prints a diff, and changes nothing', async (t) => {
   const joined = treeOf(root)
   t.match(await leaving(root, '--dry-run'), {
     code: 0,
-    out: '--- /etc/cni/net.d/0-loopback.conf\n+++ /dev/null\n-{\n',
+    out: /--- \/etc\/cni\/net\.d\/0-loopback\.conf\n\+\+\+ \/dev\/null\n@@ .* @@\n-\{\n/,
   })
   t.strictSame(treeOf(root), joined)
 })

@@ -159,10 +159,11 @@ function inspected(
   rest: readonly string[] | undefined,
   flag: (name: string) => unknown,
 ): Inspected {
-  const { 'bind-address': host, 'serve-port': at, 'token-file': tokenFile } = values
+  const { 'bind-address': host, 'serve-port': port, 'token-file': tokenFile } = values
+  const hub = { host, port, tokenFile }
   const notInspected = (cause: unknown): Error =>
     new Error(
-      `the hub at ${host}:${at} cannot be inspected: ${messageOf(cause)}${isRefused(cause) ? ofNone : ''}`,
+      `the hub at ${host}:${port} cannot be inspected: ${messageOf(cause)}${isRefused(cause) ? ofNone : ''}`,
       { cause },
     )
   return {
@@ -173,18 +174,18 @@ function inspected(
     report: async <Report>(path: string) => {
       if (isOfStopped(values)) return (await stopped(values, path)) as Report
       try {
-        return (await hubReport({ host, port: at, tokenFile }, path)) as Report
+        return (await hubReport(hub, path)) as Report
       } catch (cause) {
         throw notInspected(cause)
       }
     },
     request: (path) => {
       if (isOfStopped(values)) throw new Error('the hub is stopped')
-      return opsRequest({ host, port: at, tokenFile }, path)
+      return opsRequest(hub, path)
     },
     follow: async function* (path) {
       try {
-        yield* hubItems({ host, port: at, tokenFile }, path)
+        yield* hubItems(hub, path)
       } catch (cause) {
         throw notInspected(cause)
       }
