@@ -152,7 +152,7 @@ function writeKubeconfig(folder: string, name: string, cluster: object, user: ob
   return path
 }
 
-/** Kubeconfigs by listener, and the token and command of `nodehub inspect`: demos rarely are root. */
+/** Kubeconfigs by listener; token and command of `nodehub inspect`: demos rarely are root. */
 type DemoFiles = Readonly<Record<'plain' | 'secure' | 'token' | 'inspectBoot', string>>
 
 const welcome = (
