@@ -127,7 +127,7 @@ void t.test('a failed kubelet restart is reported, and keeps the hub', { skip },
   })
   t.match(await leave('--restart'), {
     code: 1,
-    err: 'nodehub leave: the kubelet was not restarted: refused; leave again\n',
+    err: 'nodehub leave: the kubelet was not restarted: refused\nLeave again: it goes on from there.\n',
   })
   t.ok(existsSync(join(root, '/etc/kubernetes/manifests/nodehub.yaml')))
   rmSync(join(root, 'refuses'))
