@@ -19,13 +19,7 @@ import { certificateCheck } from './wiring/credentials.ts'
 import { clientPath, cloudPath, RecordedComponents } from './wiring/data-path.ts'
 import { ensureInputsOf } from './wiring/filter-inputs.ts'
 import { EnabledFilters, filtersOfModules } from './wiring/enabled-filters.ts'
-import {
-  gaugesOnRead,
-  logListening,
-  logReady,
-  measureLoad,
-  showConfigRead,
-} from './wiring/gauges.ts'
+import { gaugesOnRead, logListening, logReady, measureLoad } from './wiring/gauges.ts'
 import { Health } from './wiring/health.ts'
 import { HostNetwork } from './wiring/host-network.ts'
 import { inOwnFolder } from './wiring/own-folder.ts'
@@ -141,7 +135,7 @@ export async function startHub(
 
   parts.use(cloud.onlineChanged.listen((online) => online && boot.cameOnline()))
   metrics.onRead(() => metrics.ready.set(isReady(checks) ? 1 : 0))
-  showConfigRead(metrics, true)
+  metrics.configLastReload.set(1)
   const handler = clientPath({
     ...base,
     ...path,
@@ -208,12 +202,12 @@ export async function startHub(
       cloud.reconfigure(next)
       health.configRead(read?.waiting ?? [])
       metrics.configReloads.add({ result: 'success' })
-      showConfigRead(metrics, true)
+      metrics.configLastReload.set(1)
     },
     rejectConfig: (mistakes) => {
       health.configUnusable(mistakes)
       metrics.configReloads.add({ result: 'failure' })
-      showConfigRead(metrics, false)
+      metrics.configLastReload.set(0)
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }

@@ -440,13 +440,6 @@ export function objectStoreContract(
   promise('members of a list have the kind of the list', async (t, store) => {
     await replace(store, collection(), head(2), [object('a', 1)])
     t.match(store.get(keyOf('a')), { gvk: pod })
-    const table = { group: 'meta.k8s.io', version: 'v1', kind: 'Table' }
-    const partition = {
-      identity: nodeIdentity,
-      representation: 'json;table;v1;Metadata' as RepresentationKey,
-    }
-    await replace(store, collection({ partition }), head(2, { gvk: table }), [object('a', 1)])
-    t.match(store.get(keyOf('a', { partition })), { gvk: table })
   })
 
   promise('only a collection that covers a name answers absent', async (t, store) => {

@@ -15,13 +15,13 @@ import { apiObject as apiObjectInProtobuf } from './protobuf/identity.ts'
 const newline = Buffer.from('\n')
 
 /** An object with its kind. */
-export interface ReadObject {
+export interface ObjectOfKind {
   readonly gvk: GVK
   readonly object: ApiObject
 }
 
 /** The same with the encoding of its bytes. */
-export interface EncodedObject extends ReadObject {
+export interface EncodedObject extends ObjectOfKind {
   readonly encoding: Encoding
 }
 
@@ -30,7 +30,7 @@ export function readObject(
   encoding: Encoding,
   projection: Projection,
   body: Uint8Array,
-): ReadObject {
+): ObjectOfKind {
   checkBody(encoding, body)
   return openObject(encoding, projection, body)
 }
@@ -48,7 +48,7 @@ export function openObject(
   encoding: Encoding,
   projection: Projection,
   body: Uint8Array,
-): ReadObject {
+): ObjectOfKind {
   if (encoding === 'protobuf') {
     const { gvk, raw } = openEnvelope(asBuffer(body))
     return { gvk, object: apiObjectInProtobuf(raw) }

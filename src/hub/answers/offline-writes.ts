@@ -2,12 +2,12 @@ import { now } from '../../base/clock.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { jsonOfObject, withMembers, type MemberChange } from '../../api/codec/members.ts'
 import { PathError } from '../../api/codec/element.ts'
-import { objectBody, readObject } from '../../api/codec/object.ts'
+import { objectBody, readObject, type EncodedObject } from '../../api/codec/object.ts'
 import { reviewIn, type Review } from '../../api/codec/review.ts'
 import { tokenIn, tokenSpec } from '../../api/codec/token-request.ts'
 import type { BodyReply, Exchange, Reply } from '../../http/exchange/exchange.ts'
-import { qualifiedResource, type GVK } from '../../api/kube/gvk.ts'
-import { mediaType, encodingOf, type Encoding } from '../../api/kube/media-type.ts'
+import { qualifiedResource } from '../../api/kube/gvk.ts'
+import { mediaType, encodingOf } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import {
   alreadyExists,
@@ -19,7 +19,7 @@ import {
 } from '../../api/kube/status.ts'
 import { claimsOf, claimTimeMs } from '../../api/kube/web-token.ts'
 import { isReview, isTokenRequest, type ResourceRequest } from '../../api/request/request-info.ts'
-import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
+import type { ObjectStore } from '../store/store.ts'
 import { tokenKey } from './keys.ts'
 import { newestRecord } from './newest-records.ts'
 import type { NodeWrites } from './node-writes.ts'
@@ -233,7 +233,7 @@ async function answeredReview(
 }
 
 function withStatus(
-  { encoding, gvk, object }: ObjectOfKind & { readonly encoding: Encoding },
+  { encoding, gvk, object }: EncodedObject,
   changes: readonly MemberChange[],
   what: string,
 ): ApiObject {
@@ -259,11 +259,8 @@ function reviewOf(sent: RequestObject): Review {
 export const maxBodyBytes = 3 * 1024 * 1024
 
 /** The object in the body of a request. */
-interface RequestObject {
-  readonly encoding: Encoding
+interface RequestObject extends EncodedObject {
   readonly body: Buffer
-  readonly gvk: GVK
-  readonly object: ApiObject
 }
 
 /**

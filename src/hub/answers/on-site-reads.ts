@@ -1,7 +1,7 @@
 import { listKind, objectKind } from '../../api/codec/list.ts'
 import { goJson } from '../../api/codec/json/write.ts'
 import { jsonOfObject } from '../../api/codec/members.ts'
-import { openObject } from '../../api/codec/object.ts'
+import { openObject, type ObjectOfKind } from '../../api/codec/object.ts'
 import { listHead, listTail } from '../../api/codec/render.ts'
 import { apiVersionOf, qualifiedResource, type GVK, type GVR } from '../../api/kube/gvk.ts'
 import type { Json, JsonObject } from '../../api/kube/json.ts'
@@ -24,7 +24,7 @@ import {
   type Reply,
 } from '../../http/exchange/exchange.ts'
 import type { HeaderList } from '../../http/exchange/headers.ts'
-import type { ObjectOfKind, ObjectStore } from '../store/store.ts'
+import type { ObjectStore } from '../store/store.ts'
 import { selectorsOf } from './keys.ts'
 import {
   newestRecord,

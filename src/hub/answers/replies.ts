@@ -1,4 +1,5 @@
 import { turn, now } from '../../base/clock.ts'
+import type { ObjectOfKind } from '../../api/codec/object.ts'
 import { listHead, listTail } from '../../api/codec/render.ts'
 import type { ListReply, ObjectReply, WatchReply, Exchange } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
@@ -6,7 +7,7 @@ import { mediaType } from '../../api/kube/media-type.ts'
 import { expired } from '../../api/kube/status.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import type { Representation } from '../../api/request/representation.ts'
-import type { ObjectOfKind, StoredList } from '../store/store.ts'
+import type { StoredList } from '../store/store.ts'
 
 /** The headers that an API server sends with every answer. */
 export const answerHeaders = (contentType: string): HeaderList =>

@@ -1,4 +1,5 @@
 import { objectKind } from '../../api/codec/list.ts'
+import type { EncodedObject } from '../../api/codec/object.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
@@ -7,12 +8,11 @@ import { canonicalFieldSelector } from '../../api/kube/selectors.ts'
 import { objectRepresentation } from '../../api/request/representation.ts'
 import { nodeIdentity } from '../../api/request/identity.ts'
 import { coveringCollection, storedList } from '../answers/covering-collection.ts'
-import type { CollectionKey, ObjectOfKind, ObjectStore, StoredMember } from '../store/store.ts'
+import type { CollectionKey, ObjectStore, StoredMember } from '../store/store.ts'
 import { documentAt, documentResource } from '../store/document.ts'
 
 /** An object in the encoding in which the kubelet read it. */
-export interface CachedObject extends ObjectOfKind {
-  readonly encoding: Encoding
+export interface CachedObject extends EncodedObject {
   /**
    * When an API server last confirmed it, accurate to some minutes, in milliseconds since the
    * epoch; 0: not known.

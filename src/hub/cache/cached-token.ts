@@ -1,19 +1,15 @@
-import { readObject } from '../../api/codec/object.ts'
+import { readObject, type ObjectOfKind } from '../../api/codec/object.ts'
 import { tokenIn, tokenSpec } from '../../api/codec/token-request.ts'
 import type { Exchange } from '../../http/exchange/exchange.ts'
-import type { GVK } from '../../api/kube/gvk.ts'
 import { encodingOf, type Encoding } from '../../api/kube/media-type.ts'
-import type { ApiObject } from '../../api/kube/object.ts'
 import { unprovenIdentity } from '../../api/request/identity.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { tokenKey } from '../answers/keys.ts'
 import type { ObjectKey } from '../store/store.ts'
 
 /** A token as the store has it. */
-export interface CachedToken {
+export interface CachedToken extends ObjectOfKind {
   readonly key: ObjectKey
-  readonly gvk: GVK
-  readonly object: ApiObject
 }
 
 /**
@@ -35,10 +31,8 @@ export function cachedTokenOf(
     exchange.identity === unprovenIdentity
   )
     return undefined
-  const spec = tokenSpec({
-    encoding: requestEncoding,
-    ...readObject(requestEncoding, 'object', content),
-  })
+  const sent = readObject(requestEncoding, 'object', content)
+  const spec = tokenSpec({ encoding: requestEncoding, ...sent })
   const answered = readObject(answer.encoding, 'object', answer.body)
   const token = tokenIn({ encoding: answer.encoding, ...answered })
   if (spec === undefined || token === '') return undefined

@@ -12,7 +12,7 @@ import {
   type ResourceRequest,
 } from '../../api/request/request-info.ts'
 import { selectorsOf } from '../answers/keys.ts'
-import type { ObjectOfKind } from '../store/store.ts'
+import type { ObjectOfKind } from '../../api/codec/object.ts'
 
 /**
  * The recordable part of an exchange: an object, a collection by list or watch, an event that the

@@ -1,5 +1,6 @@
 import type { WatchEvent } from '../../api/codec/watch.ts'
 import type { ListBatch } from '../../api/codec/list.ts'
+import type { ObjectOfKind } from '../../api/codec/object.ts'
 import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import type { ResourceVersion } from '../../api/kube/resource-version.ts'
@@ -66,12 +67,6 @@ export interface StoredMember {
   readonly name: string
   readonly uid: string
   readonly version: string
-}
-
-/** An object and its kind. */
-export interface ObjectOfKind {
-  readonly gvk: GVK
-  readonly object: ApiObject
 }
 
 export interface StoredObject extends ObjectOfKind {

@@ -1,3 +1,4 @@
+import { createHistogram } from 'node:perf_hooks'
 import type { Logger } from 'pino'
 import { lruCache } from '../../base/lru-cache.ts'
 import { RecentItems } from '../../base/recent-items.ts'
@@ -204,11 +205,6 @@ const shown = 60
 /** The interval of samples; a change of the link is a sample, too. */
 export const sampleMs = 15_000
 
-/** So many durations are distinguished between one and its double. */
-const perDouble = 8
-/** From a sixteenth of a millisecond to four minutes. */
-const [shortestPower, longestPower] = [-4, 18]
-
 /** What is known of one minute. */
 interface Minute extends Record<keyof Answers, number> {
   /** Since the epoch. */
@@ -233,8 +229,8 @@ const minuteOf = (number: number): Minute => ({
 export class LastHour {
   /** The present one last. */
   readonly #minutes: Minute[] = []
-  /** How many short requests of the present minute took so long. */
-  readonly #durations = new Uint32Array(perDouble * (longestPower - shortestPower))
+  /** Of the short requests of the present minute, in microseconds. */
+  readonly #durations = createHistogram({ figures: 2 })
   #measured: Measured | undefined
 
   /** Takes samples from now on, until disposed. */
@@ -261,18 +257,15 @@ export class LastHour {
     const minute = this.#minuteAt(at)
     if (source === 'cloud' || source === 'cache' || source === 'hub') minute[source] += 1
     if (isRefusal(line)) minute.refused += 1
-    if (!isShort) return
-    const step = Math.ceil(perDouble * (Math.log2(ms) - shortestPower))
-    const place = Math.min(Math.max(step, 0), this.#durations.length - 1)
-    this.#durations[place] = (this.#durations[place] ?? 0) + 1
+    if (isShort) this.#durations.record(Math.max(1, Math.round(ms * 1000)))
   }
 
   #minuteAt(at: number): Minute {
     const number = Math.floor(at / minuteMs)
     const present = this.#minutes.at(-1)
     if (present?.number === number) return present
-    if (present) present.p99Ms = percentile99(this.#durations)
-    this.#durations.fill(0)
+    if (present) present.p99Ms = this.#p99Ms
+    this.#durations.reset()
     const next = minuteOf(number)
     if (this.#minutes.push(next) > shown) this.#minutes.shift()
     return next
@@ -280,7 +273,7 @@ export class LastHour {
 
   minutes(at: number): Minutes {
     const present = this.#minutes.at(-1)
-    if (present) present.p99Ms = percentile99(this.#durations)
+    if (present) present.p99Ms = this.#p99Ms
     const hour = this.#hourAt(at)
     return {
       cloud: hour.map(({ cloud }) => cloud),
@@ -292,6 +285,11 @@ export class LastHour {
       memoryBytes: hour.map(({ most }) => most.memory || null),
       cacheBytes: hour.map(({ most }) => most.cache || null),
     }
+  }
+
+  /** 0 where there are none. */
+  get #p99Ms(): number {
+    return Math.round(this.#durations.percentile(99) / 100) / 10
   }
 
   #hourAt(at: number): readonly Minute[] {
@@ -313,15 +311,4 @@ export class LastHour {
       }),
     )
   }
-}
-
-/** 0 where there are none. */
-function percentile99(durations: Uint32Array): number {
-  const all = durations.reduce((sum, times) => sum + times, 0)
-  let above = Math.floor(all / 100)
-  for (let step = durations.length - 1; step >= 0; step--) {
-    above -= durations[step] ?? 0
-    if (above < 0) return Math.round(10 * 2 ** (step / perDouble + shortestPower)) / 10
-  }
-  return 0
 }

@@ -94,11 +94,6 @@ export function logReady(checks: readonly CheckResult[], log: Logger): void {
   else log.warn({ faults }, 'serving, but not ready: see /readyz?verbose')
 }
 
-/** Shows the result of the last reading of the configuration. */
-export function showConfigRead(metrics: HubMetrics, isUsable: boolean): void {
-  metrics.configLastReload.set(isUsable ? 1 : 0)
-}
-
 /** Adds what the store has written since the last call. */
 function diskWorkReport(metrics: HubMetrics, store: LogStore): () => void {
   let reported = 0

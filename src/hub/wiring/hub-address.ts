@@ -208,18 +208,11 @@ const shownAs = ({ host, port }: Address): string => joinHostPort({ address: hos
 const onLoopback = (address: Address): string =>
   `${shownAs(address)} is on loopback, where pods reach themselves`
 
-/** The server at the address. */
-interface TlsPeer {
-  readonly remoteAddress: string
-  /** In DER. */
-  readonly certificate: Buffer
-}
+/** The server at the address, its certificate in DER; or why it is not reached. */
+type Reached = { readonly remoteAddress: string; readonly certificate: Buffer } | string
 
-/**
- * Connects as a pod does: with the cluster's authorities, and the address as the server name.
- * Resolves with the reason where that fails.
- */
-function reach(address: Address, ca: string): Promise<TlsPeer | string> {
+/** Connects as a pod does: with the cluster's authorities, and the address as the server name. */
+function reach(address: Address, ca: string): Promise<Reached> {
   const { host, port } = address
   return new Promise((resolve) => {
     const socket = connect({
@@ -229,7 +222,7 @@ function reach(address: Address, ca: string): Promise<TlsPeer | string> {
       allowPartialTrustChain: true,
       ...(isIP(host) === 0 && { servername: host }),
     })
-    const over = (result: TlsPeer | string): void => {
+    const over = (result: Reached): void => {
       silence[Symbol.dispose]()
       socket.destroy()
       resolve(result)

@@ -5,7 +5,7 @@ import {
   maxWrites,
   NodeWrites,
 } from '../../../src/hub/answers/node-writes.ts'
-import type { ObjectOfKind } from '../../../src/hub/store/store.ts'
+import type { ObjectOfKind } from '../../../src/api/codec/object.ts'
 
 const gvk = { group: '', version: 'v1', kind: 'Event' }
 const gvr = { group: '', version: 'v1', resource: 'events' }

@@ -105,16 +105,13 @@ function oldestOf(
   return parts.length > 0 ? { kind, record: { kind: 'evict', parts }, count } : undefined
 }
 
-/**
- * Whether the node boots with it, or the hub itself reads it; `gone`: perhaps it did. Tables are
- * for people.
- */
+/** Whether the node boots with it, or the hub itself reads it; `gone`: perhaps it did. */
 function useOf({ key, holders, seenAt }: Collection): 'needed' | 'gone' | undefined {
   if (holders.has(hubIdentity)) return 'needed'
-  const { partition, gvr, fieldSelector } = key
+  const { gvr, fieldSelector } = key
   const { group, resource } = gvr
   const [, name] = /^metadata\.name=(.*)$/s.exec(fieldSelector) ?? []
-  if (!holders.has(nodeIdentity) || partition.representation.includes(';table')) return undefined
+  if (!holders.has(nodeIdentity)) return undefined
   if (resource === documentResource.resource)
     return name !== undefined && isDiscovery(name) ? 'needed' : undefined
   if (resource === tokenResource.resource && now() - seenAt > staleTokenMs) return undefined

@@ -1,3 +1,4 @@
+import { objectKind } from '../../../api/codec/list.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import type { CollectionKey } from '../store.ts'
 import { covers, nameKey, textInScope, isIn, type ScopeKey } from './address.ts'
@@ -232,8 +233,7 @@ export function knownObject(
   const isRecorded = record?.held && isSameVersion(record.held, held)
   return {
     held,
-    // Members have the kind that their list is named for; a Table stays one.
-    gvk: { ...gvk, kind: gvk.kind.replace(/List$/, '') },
+    gvk: objectKind(gvk),
     confirmedVersion,
     confirmedAt: isRecorded ? latest(seenAt, record.seenAt) : seenAt,
   }
