@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { findBinaries } from '../kit/cluster/binaries.ts'
+import { noKustomizeOfCharts } from '../kit/kustomize.ts'
 import { administrator, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
 
 const exec = promisify(execFile)
@@ -33,8 +34,10 @@ void t.test(
       return (await run(kubectl, 'apply', '--dry-run=server', '-f', file)).trim().split('\n')
     }
     await run(kubectl, 'create', 'namespace', 'nodehub-system')
-    const built = await run(kubectl, 'kustomize', '--enable-helm', 'packaging/cluster')
-    t.equal((await dryRun(built)).length, 17)
+    if (noKustomizeOfCharts() === false) {
+      const built = await run(kubectl, 'kustomize', '--enable-helm', 'packaging/cluster')
+      t.equal((await dryRun(built)).length, 17)
+    }
 
     const release = ['nodehub', 'packaging/cluster/chart', '--namespace', 'nodehub-system']
     const values = ['--values', 'test/packaging/every-value.yaml', '--kube-version', '1.36.0']

@@ -9,6 +9,7 @@ import type { Installation } from '../../src/cluster/install/installation.ts'
 import { clusterManifests } from '../../src/cluster/install/manifests.ts'
 import { nodeInstallers } from '../../src/cluster/install/nodes.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
+import { noKustomizeOfCharts } from '../kit/kustomize.ts'
 
 t.setTimeout(300_000)
 
@@ -271,7 +272,7 @@ void t.test(
 
 void t.test(
   'kustomize builds the chart to the objects of nodehub manifests, with the namespace',
-  { skip: skipWithout('kubectl', 'helm') },
+  { skip: noKustomizeOfCharts() },
   async (t) => {
     const helm = findBinaries(['helm'])
     const command = 'missing' in helm ? helm.missing : helm.paths.helm
