@@ -81,6 +81,11 @@ export class ShownStates {
     else if (!shown.isListed) this.#shown.set(key, { ...shown, state, isListed: true })
   }
 
+  /** A client has listed the collection where no filter acts. */
+  forget(collection: ClientCollection): void {
+    this.#shown.delete(keyOf(collection))
+  }
+
   /** A client has to list, and is shown `state` then, even if it does not list here. */
   expired(collection: ClientCollection, state: ChainState): void {
     const key = keyOf(collection)

@@ -75,6 +75,7 @@ async function filtered(
 ): Promise<Reply> {
   const isUnread = (unread.kind === 'bytes' || unread.kind === 'body') && mayContainObjects(info)
   const acts = isUnread && parts.filters.chainOf(exchange)?.filters.length
+  if (isUnread && !acts && unread.status === 200) forgetShown(parts, exchange, info)
   const reply = acts ? await decodeObjects(unread, exchange) : unread
   if (reply.kind !== 'object' && reply.kind !== 'list') return reply
   if (reply.representation.projection !== 'object') return reply
@@ -89,6 +90,13 @@ async function filtered(
   const shown = await show()
   const isNamed = chain?.state.acts === true || objects.edited + objects.withheld > 0
   return chain && isNamed ? filteredBy(shown, { filters: chain.filters, objects }) : shown
+}
+
+/** A list that passes unread where no filter acts leaves nothing to compare with later. */
+function forgetShown({ shown }: FilterParts, exchange: Exchange, info: ResourceRequest): void {
+  if (info.verb !== 'list' || info.query.get('continue')) return
+  const collection = clientCollectionOf(exchange, info)
+  if (collection) shown.forget(collection)
 }
 
 /** The same chain; it counts the objects of one answer that it changes. */

@@ -69,10 +69,12 @@ export async function filteredWatch(
   const unread = await next({ ...exchange, signal: ending.signal })
   if (unread.kind === 'bytes' && !chain) {
     // It passes undecoded until a filter acts: then it is broken off, and the client has to list.
-    const changes = filters.onChange(() => {
+    const endIfFiltered = (): void => {
       if (chainNow()) ending.abort()
-    })
+    }
+    const changes = filters.onChange(endIfFiltered)
     onAbort(exchange.signal, () => changes[Symbol.dispose]())
+    endIfFiltered()
     return unread
   }
   const reply = unread.kind === 'bytes' ? decodeWatch(unread, exchange.representations) : unread

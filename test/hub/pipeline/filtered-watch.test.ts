@@ -1,16 +1,18 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { Filters } from '../../../src/hub/filter/filters.ts'
 import { ShownStates } from '../../../src/hub/filter/shown-states.ts'
-import { filteredWatch } from '../../../src/hub/pipeline/filtered-watch.ts'
+import { withFilters } from '../../../src/hub/pipeline/filter-answers.ts'
 import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import type { Encoding } from '../../../src/api/kube/media-type.ts'
 import { nodeIdentity } from '../../../src/api/request/identity.ts'
+import type { BytesReply, Exchange, Reply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
 import { ownRequest } from '../../../src/http/exchange/own-request.ts'
 import { at, type Watching } from '../../kit/client.ts'
 import { service, services, startCloud } from '../../kit/cloud.ts'
 import { startHubParts } from '../../kit/hub-parts.ts'
+import { filteringOf } from '../../kit/filtering.ts'
 import { inputsOf } from '../../kit/inputs.ts'
 
 const encodings: readonly Encoding[] = ['json', 'protobuf']
@@ -72,53 +74,83 @@ for (const encoding of encodings) {
   })
 }
 
-void t.test('a watch that passes undecoded is broken off once a filter acts', async (t) => {
+/** Hides all services from kube-proxy, and from components that an operator adds. */
+const hidingFilters = (t: Test): Filters => {
   const hiding: FilterDefinition = {
     name: 'hiding',
-    rules: [{ components: ['kube-proxy'], group: '', resources: ['services'], verbs: ['watch'] }],
+    rules: [
+      { components: ['kube-proxy'], group: '', resources: ['services'], verbs: ['list', 'watch'] },
+    ],
     onError: 'withhold',
     needs: ['poolNodes'],
     create: () => () => 'withhold',
   }
-  const filters = new Filters([hiding], inputsOf(), {
+  return new Filters([hiding], inputsOf(), {
     onFailure: (_, cause) => t.fail(String(cause)),
     warn: () => undefined,
   })
-  const exchange = ownRequest({
+}
+
+const forCoredns = new Map([['hiding', new Set(['coredns'])]])
+
+const ofCoredns = (query: string): Exchange =>
+  ownRequest({
     method: 'GET',
-    url: '/api/v1/services?watch=true&resourceVersion=5',
+    url: `/api/v1/services?${query}`,
     accept: 'application/json',
     userAgent: 'coredns',
     identity: nodeIdentity,
     credential: 'node',
     signal: new AbortController().signal,
   })
-  const signals: AbortSignalLike[] = []
-  if (!exchange.info.isResource) throw new Error('no resource')
-  const parts = {
-    filters,
-    shown: new ShownStates(),
-    ensureInputs: () => undefined,
-    onExpired: () => undefined,
-  }
-  await filteredWatch(
-    parts,
-    async ({ signal }) => {
+
+const passing: BytesReply = {
+  kind: 'bytes',
+  from: 'cloud',
+  status: 200,
+  headers: new HeaderList(['content-type', 'application/json']),
+  source: () => () => undefined,
+}
+
+for (const meanwhile of [false, true]) {
+  const when = meanwhile ? 'while it was requested' : 'later'
+  void t.test(`a watch that passes undecoded ends once a filter acts: ${when}`, async (t) => {
+    const filters = hidingFilters(t)
+    const enable = (): void => filters.setAdditionalComponents(forCoredns)
+    const signals: AbortSignalLike[] = []
+    const cloud = async ({ signal }: Exchange): Promise<Reply> => {
       signals.push(signal)
-      const source = () => () => undefined
-      return { kind: 'bytes', from: 'cloud', status: 200, headers: new HeaderList(), source }
-    },
-    exchange,
-    exchange.info,
-  )
-  filters.setInputs({ poolNodes: ['a'] })
-  t.strictSame(
-    signals.map(({ aborted }) => aborted),
-    [false],
-  )
-  filters.setAdditionalComponents(new Map([['hiding', new Set(['coredns'])]]))
-  t.strictSame(
-    signals.map(({ aborted }) => aborted),
-    [true],
-  )
+      if (meanwhile) enable()
+      return passing
+    }
+    const aborted = (): boolean[] => signals.map((signal) => signal.aborted)
+    await withFilters(filteringOf(filters))(cloud)(ofCoredns('watch=true&resourceVersion=5'))
+    t.strictSame(aborted(), [meanwhile])
+    if (!meanwhile) filters.setInputs({ poolNodes: ['a'] })
+    t.strictSame(aborted(), [meanwhile])
+    enable()
+    t.strictSame(aborted(), [true])
+  })
+}
+
+void t.test('once a filter is disabled a client lists once, and then watches', async (t) => {
+  const filters = hidingFilters(t)
+  filters.setAdditionalComponents(forCoredns)
+  const replies: Reply[] = []
+  const asked = withFilters(filteringOf(filters))(async () => replies.shift() ?? passing)
+  const list = (): Promise<Reply> => asked(ofCoredns('limit=500'))
+  const watch = (): Promise<Reply> => asked(ofCoredns('watch=true&resourceVersion=5'))
+  const services =
+    '{"kind":"ServiceList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}'
+  const { source: _none, ...head } = passing
+  replies.push({ ...head, kind: 'body', body: Buffer.from(services) })
+  const listed = await list()
+  if (listed.kind !== 'list') throw new Error('no list')
+  await listed.list.end()
+  filters.setAdditionalComponents(new Map())
+  t.equal((await watch()).kind, 'watch', 'it ends with 410')
+  t.equal((await asked(ofCoredns('limit=500&continue=x'))).kind, 'bytes')
+  t.equal((await watch()).kind, 'watch', 'a further page shows nothing of the first')
+  t.equal((await list()).kind, 'bytes')
+  t.equal((await watch()).kind, 'bytes')
 })
