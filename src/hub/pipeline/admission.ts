@@ -197,12 +197,13 @@ export class Admission {
       this.#all.add(one)
       this.seats.take(level, 1)
       this.#bytes.take(level, bytes)
-      onAbort(signal, () => this.#release(one))
-      if (!short) return this.#heldUntilBegun(one, next(exchange))
-      if (body) {
+      if (short && body) {
         one.arriving = after(bodyMs, () => this.#end(one, 'slow-body', tooLate, tooLate))
         body.once('end', () => arrived(one))
       }
+      // At once where the client has left during authentication.
+      onAbort(signal, () => this.#release(one))
+      if (!short) return this.#heldUntilBegun(one, next(exchange))
       if (exchange.client) exchange.client.meter = one
       const begun = next({ ...exchange, follower: one })
       const answer = body ? one.unlessEnded(begun) : begun

@@ -144,6 +144,18 @@ void t.test('a body that is not whole within a minute is given up', async (t) =>
   t.strictSame(shed, ['slow-body'])
 })
 
+void t.test('a body whose client left during authentication is not waited for', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const shed: ShedReason[] = []
+  const handle = withSeats(1, (reason) => shed.push(reason))(afterBody)
+  const { exchange, over } = posting()
+  over.abort()
+  void handle(exchange)
+  mock.timers.tick(60_000)
+  t.strictSame(shed, [])
+})
+
 const unproven = claimOf()
 
 void t.test('a watch of an unproven caller has a seat until it has begun', async (t) => {
