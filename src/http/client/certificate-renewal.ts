@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { jitter, now } from '../../base/clock.ts'
+import { elapsed, jitter, now } from '../../base/clock.ts'
 import { WakeableSleep } from '../../base/wakeable-sleep.ts'
 import { messageOf } from '../../config/settings.ts'
 import { RequestDenied, RequestPending } from './signed-certificate.ts'
@@ -9,6 +9,8 @@ export interface RenewalPace {
   /** Between two attempts, at first and at most; each is jittered. */
   readonly firstRetryMs: number
   readonly longestRetryMs: number
+  /** At most between a denial and the next request; at first it is `lookMs`. */
+  readonly longestDeniedMs: number
   /** How long one attempt waits for approval. */
   readonly approvalMs: number
   /** The longest time between two looks at the clock, which may be set. */
@@ -19,6 +21,7 @@ export interface RenewalPace {
 export const usualRenewalPace: RenewalPace = {
   firstRetryMs: 2_000,
   longestRetryMs: 10 * 60_000,
+  longestDeniedMs: 6 * 3_600_000,
   approvalMs: 60_000,
   lookMs: 60_000,
 }
@@ -48,8 +51,9 @@ export interface CertificateRenewalOptions {
 
 /**
  * Obtains a certificate whenever one is due, and tries again for as long as it takes, ever more
- * rarely: while attempts fail, a request waits, which is made once, or is denied, and while each
- * new certificate is due at once, as API servers refuse it.
+ * rarely: while attempts fail, a request waits, which is made once, and while each new certificate
+ * is due at once, as API servers refuse it. After a denial the next request is made later each
+ * time, whatever happens meanwhile: an approver that denies one will deny another.
  */
 export class CertificateRenewal implements AsyncDisposable {
   readonly #options: CertificateRenewalOptions
@@ -57,12 +61,16 @@ export class CertificateRenewal implements AsyncDisposable {
   readonly #sleep = new WakeableSleep(this.#stopped.signal)
   readonly #running: Promise<void>
   #retryMs: number
+  #deniedMs: number
+  /** On the monotonic clock. */
+  #deniedUntil = 0
   #last: 'denied' | 'pending' | undefined
   #fault: string | undefined
 
   constructor(options: CertificateRenewalOptions) {
     this.#options = options
     this.#retryMs = options.pace.firstRetryMs
+    this.#deniedMs = options.pace.lookMs
     this.#running = this.#run()
   }
 
@@ -71,10 +79,19 @@ export class CertificateRenewal implements AsyncDisposable {
     return this.#fault
   }
 
-  /** To be called when an attempt may succeed that failed before: it is made now. */
+  /**
+   * To be called when an attempt may succeed that failed before: it is made now, but not before its
+   * time after a denial.
+   */
   wake(): void {
     this.#retryMs = this.#options.pace.firstRetryMs
     this.#sleep.wake()
+  }
+
+  /** Makes an attempt now, also after a denial: an operator has changed something. */
+  retry(): void {
+    this.#deniedUntil = 0
+    this.wake()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -86,7 +103,7 @@ export class CertificateRenewal implements AsyncDisposable {
     const { signal } = this.#stopped
     const { dueMs, pace } = this.#options
     while (!signal.aborted) {
-      const due = dueMs()
+      const due = Math.max(dueMs(), this.#deniedUntil - elapsed())
       if (due > 0) {
         this.#retryMs = pace.firstRetryMs
         await this.#sleep.sleep(Math.min(due, pace.lookMs))
@@ -109,11 +126,16 @@ export class CertificateRenewal implements AsyncDisposable {
       const patienceMs = last === 'pending' ? 0 : pace.approvalMs
       await obtain({ signal, patienceMs, wasDenied: last === 'denied' })
       this.#fault = undefined
+      this.#deniedMs = pace.lookMs
       return true
     } catch (cause) {
       if (signal.aborted) return false
       if (cause instanceof RequestPending) this.#last = 'pending'
-      else if (cause instanceof RequestDenied) this.#last = 'denied'
+      else if (cause instanceof RequestDenied) {
+        this.#last = 'denied'
+        this.#deniedUntil = elapsed() + jitter(this.#deniedMs / 2, this.#deniedMs)
+        this.#deniedMs = Math.min(2 * this.#deniedMs, pace.longestDeniedMs)
+      }
       const why = messageOf(cause)
       if (why !== this.#fault) onFailure(why)
       this.#fault = why

@@ -146,7 +146,8 @@ export class NodeCertificate implements AsyncDisposable {
   async replaceToken(token: BootstrapToken): Promise<boolean> {
     if (!this.#options.bootstrap()) return false
     await writeDurably(obtainedFiles(this.#options.rootDir).token, `${textOfToken(token)}\n`)
-    this.wake()
+    this.#renewal.retry()
+    this.#caRefresh.wake()
     return true
   }
 

@@ -25,6 +25,7 @@ import { joinToken, startJoinable, type JoinableCloud } from '../../kit/joinable
 const pace = {
   firstRetryMs: 20,
   longestRetryMs: 40,
+  longestDeniedMs: 80,
   approvalMs: 2_000,
   lookMs: 20,
   caMs: 20,

@@ -24,6 +24,7 @@ import { rootFolder } from '../../kit/root-folder.ts'
 const pace = {
   firstRetryMs: 20,
   longestRetryMs: 40,
+  longestDeniedMs: 80,
   approvalMs: 2_000,
   lookMs: 20,
 }
@@ -294,11 +295,11 @@ void t.test('after a denial the hub retries with another key', async (t) => {
   )
 })
 
-void t.test('a restart makes no other request than the denied one', async (t) => {
+void t.test('after a denial nothing makes another request before its time', async (t) => {
   const joinable = await startJoinable(t)
   joinable.verdict = 'deny'
   const hub = new Requesting(t, joinable)
-  const hours = { ...pace, firstRetryMs: 3_600_000, longestRetryMs: 3_600_000 }
+  const hours = { ...pace, lookMs: 3_600_000, longestDeniedMs: 3_600_000 }
   await hub.start({ pace: hours })
   await hub.fails(/was denied: ByTest: as it was to be/)
   joinable.verdict = 'sign'
@@ -307,6 +308,12 @@ void t.test('a restart makes no other request than the denied one', async (t) =>
   const again = Promise.withResolvers<void>()
   await hub.start({ pace: hours, onFailure: () => again.resolve() })
   await again.promise
+  t.match(hub.current.fault, /was denied/, 'nor does a restart')
+
+  hub.current.wake()
+  const { certificate } = await hub.leave(3_600_000_000)
+  hub.current.wake()
+  await hub.shows(() => hub.shown.includes(certificate))
   t.match(hub.current.fault, /was denied/)
   t.equal(joinable.requests.length, 1)
 })
