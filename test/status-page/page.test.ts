@@ -311,10 +311,10 @@ void t.test(
     const { cloud, hub } = sharedHub()
     const page = await open(t, withToken(hub))
     await page.shows('#freshness', /\d+\.\d MiB of \d+\.\d [MG]iB memory/)
-    const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
-    await hub.as('kubectl', table).get('/api/v1/pods')
-    const listed = await page.shows(section('collections'), /table \(JSON\)/)
-    t.notMatch(listed, 'table;v1')
+    const partial = { accept: 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io' }
+    await hub.as('kubectl', partial).get('/api/v1/pods')
+    const listed = await page.shows(section('collections'), /metadata \(JSON\)/)
+    t.notMatch(listed, 'metadata;v1')
     const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/edge-9'
     t.equal((await kubeletOf(hub).get(lease)).status, 404)
     await page.shows(section('served'), /get leases[^\n]*cloud 404/)
