@@ -56,24 +56,14 @@ export async function answerLocally(exchange: Exchange, parts: OfflineParts): Pr
   }
   if (info.subresource !== undefined || exchange.upgrade) throw needsTheCloud()
   if (exchange.method === 'HEAD') throw neverCached()
-  switch (info.verb) {
-    case 'get':
-    case 'list': {
-      const local = info.verb === 'get' ? localObject : localList
-      return readOnSite(
-        exchange,
-        info,
-        parts,
-        () => localTable(exchange, info, store) ?? local(exchange, info, store),
-      )
-    }
-    case 'watch': {
-      if (info.name !== undefined) throw neverCached()
-      const reply = parts.watch(exchange, info)
-      if (!reply) throw neverCached()
-      return reply
-    }
+  if (info.verb === 'watch') {
+    const reply = info.name === undefined ? parts.watch(exchange, info) : undefined
+    if (!reply) throw neverCached()
+    return reply
   }
+  const local = info.verb === 'get' ? localObject : localList
+  const exact = (): Reply => localTable(exchange, info, store) ?? local(exchange, info, store)
+  return readOnSite(exchange, info, parts, exact)
 }
 
 const localWriteReason = (info: ResourceRequest): string =>

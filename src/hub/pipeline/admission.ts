@@ -236,9 +236,11 @@ export class Admission {
   /** Counts a request at the level of proven callers once its caller has been proven. */
   #rise(one: Admitted): void {
     if (one.level !== 'unproven' || !one.isHeld || !isProven(one.exchange)) return
+    this.seats.take(one.level, -1)
+    this.#bytes.take(one.level, -one.bytes)
     one.level = priorityLevelOf(one.exchange)
-    this.seats.move('unproven', one.level, 1)
-    this.#bytes.move('unproven', one.level, one.bytes)
+    this.seats.take(one.level, 1)
+    this.#bytes.take(one.level, one.bytes)
   }
 
   /** The head of an answer shows whether the caller's token was accepted; its body may be long. */

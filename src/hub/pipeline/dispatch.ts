@@ -128,7 +128,7 @@ class Forwarded implements ForwardOptions {
   readonly #exchange: Exchange
   readonly #parts: DispatchParts
   readonly onOutcome: ForwardOptions['onOutcome']
-  /** What the cache knew while no API server answered. */
+  /** What the cache knew while no API server answered, a 404 included. */
   #kept: Reply | StatusError | undefined
   #tries = 0
 
@@ -138,9 +138,13 @@ class Forwarded implements ForwardOptions {
     this.onOutcome = parts.onOutcome
   }
 
+  /** Only a get of an object or a list, which the cache may answer, does not wait. */
   async insteadOfWaiting(): Promise<boolean> {
-    if (!isPlainRead(this.#exchange)) return false
-    this.#kept = await keptAnswer(this.#exchange, this.#parts)
+    const { method, info, upgrade } = this.#exchange
+    if (method !== 'GET' || !isObjectRead(info) || upgrade) return false
+    this.#kept = await fromCache(this.#exchange, this.#parts).catch((error: unknown) =>
+      error instanceof StatusError && error.status.code === 404 ? error : undefined,
+    )
     return this.#kept !== undefined
   }
 
@@ -191,19 +195,6 @@ async function insteadOfRefusal(
   parts.onDiverted()
   return because(reply, "API servers refuse the hub's credentials")
 }
-
-/** Whether it is a get of an object or a list, which the cache may answer. */
-const isPlainRead = ({ method, info, upgrade }: Exchange): boolean =>
-  method === 'GET' && isObjectRead(info) && !upgrade
-
-/** What the cache knows, a 404 included; `undefined`: an API server may know more. */
-const keptAnswer = (
-  exchange: Exchange,
-  parts: DispatchParts,
-): Promise<Reply | StatusError | undefined> =>
-  fromCache(exchange, parts).catch((error: unknown) =>
-    error instanceof StatusError && error.status.code === 404 ? error : undefined,
-  )
 
 /** Retries once where the answer to a read broke off while it was recorded. */
 function forwardWithRetry(

@@ -90,10 +90,4 @@ export class PriorityShares {
     this.#taken[level] += amount
     this.#most = Math.max(this.#most, this.allTaken)
   }
-
-  /** Counts what was taken at one level at another one from now on. */
-  move(from: PriorityLevel, to: PriorityLevel, amount: number): void {
-    this.#taken[from] -= amount
-    this.#taken[to] += amount
-  }
 }

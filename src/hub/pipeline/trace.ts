@@ -207,12 +207,7 @@ export function refusalLine(
   }
 }
 
-interface NamedCaller {
-  readonly caller: AnsweredRequest['caller']
-  readonly account?: string
-}
-
-export function callerOf(exchange: Exchange): NamedCaller {
+export function callerOf(exchange: Exchange): Pick<AnsweredRequest, 'caller' | 'account'> {
   if (!isProven(exchange)) return { caller: 'unproven' }
   const identity = exchange.claim?.identity() ?? exchange.identity
   if (identity === nodeIdentity) return { caller: 'node' }

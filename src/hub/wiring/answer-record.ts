@@ -216,10 +216,7 @@ interface Minute extends Record<keyof Answers, number> {
 
 const minuteOf = (number: number): Minute => ({
   number,
-  cloud: 0,
-  cache: 0,
-  hub: 0,
-  refused: 0,
+  ...none,
   online: null,
   p99Ms: 0,
   most: { seats: 0, connections: 0, secureConnections: 0, memory: 0, cache: 0 },

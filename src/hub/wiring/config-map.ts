@@ -144,15 +144,14 @@ export class HubConfigMap implements AsyncDisposable {
   }
 
   #setState(state: InformerState): void {
-    const refused = state.kind === 'refused' ? this.#unreadable(state.code) : undefined
-    const line = refused && `[ ]${refused}`
-    if (refused !== undefined && line !== this.#refused) this.#dependencies.log.warn(refused)
-    if (state.kind !== 'failed') this.#refused = line
-  }
-
-  #unreadable(code: number): string {
-    const { why, advice } = unreadable(code)
-    return `ConfigMap ${this.#name} cannot be read (${code}): ${why}${advice}; --hub-config-map= does without; what it said last stays in force`
+    if (state.kind === 'failed') return
+    const before = this.#refused
+    this.#refused = undefined
+    if (state.kind !== 'refused') return
+    const { why, advice } = unreadable(state.code)
+    const refused = `ConfigMap ${this.#name} cannot be read (${state.code}): ${why}${advice}; --hub-config-map= does without; what it said last stays in force`
+    this.#refused = `[ ]${refused}`
+    if (this.#refused !== before) this.#dependencies.log.warn(refused)
   }
 }
 

@@ -43,16 +43,8 @@ export function nodeRequests(
     using patience = new Patience(() => over.abort())
     using _closing = onAbort(closing, () => over.abort())
     try {
-      return await codeOf(
-        await dispatch(
-          ownRequest({
-            ...asNode,
-            ...request,
-            signal: over.signal,
-            follower: patience,
-          }),
-        ),
-      )
+      const own = { ...asNode, ...request, signal: over.signal, follower: patience }
+      return await codeOf(await dispatch(ownRequest(own)))
     } catch (error) {
       // No API server answered, the answer broke off, or the cache has none: the caller retries
       // later.
@@ -89,20 +81,11 @@ class Patience implements Disposable, RequestFollower {
 
 /** Reads an answer to its end, which stores it. */
 async function codeOf(reply: Reply): Promise<number> {
-  if (reply.from !== 'cloud' || reply.kind === 'upgrade') return 0
-  switch (reply.kind) {
-    case 'list': {
-      for await (const _ of reply.list.batches);
-      await reply.list.end()
-      return reply.status
-    }
-    case 'bytes':
-      discard(reply)
-      return reply.status
-    case 'watch':
-      return 0
-    case 'body':
-    case 'object':
-      return reply.status
+  if (reply.from !== 'cloud' || reply.kind === 'upgrade' || reply.kind === 'watch') return 0
+  if (reply.kind === 'bytes') discard(reply)
+  if (reply.kind === 'list') {
+    for await (const _ of reply.list.batches);
+    await reply.list.end()
   }
+  return reply.status
 }

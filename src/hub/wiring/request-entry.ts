@@ -30,8 +30,7 @@ export interface RequestEntry {
 }
 
 /** In characters. */
-const longestPath = 200
-const longestReason = 200
+const longestText = 200
 
 /**
  * A request as it was answered: few are ever read, so an entry is made for a reader alone. What its
@@ -45,17 +44,17 @@ export function entryOf(answered: AnsweredRequest): RequestEntry {
     at: new Date(at).toISOString(),
     component,
     caller,
-    ...(account !== undefined && { account: account.slice(0, longestPath) }),
+    ...(account !== undefined && { account: account.slice(0, longestText) }),
     verb,
     resource,
-    ...(namespace !== undefined && { namespace: namespace.slice(0, longestPath) }),
-    ...(name !== undefined && { name: name.slice(0, longestPath) }),
-    path: path.slice(0, longestPath),
+    ...(namespace !== undefined && { namespace: namespace.slice(0, longestText) }),
+    ...(name !== undefined && { name: name.slice(0, longestText) }),
+    path: path.slice(0, longestText),
     code,
     ms: Math.round(ms * 10) / 10,
     bytes: sentBytes,
     source,
-    ...(reason !== undefined && { reason: reason.slice(0, longestReason) }),
+    ...(reason !== undefined && { reason: reason.slice(0, longestText) }),
     ...rest,
   }
 }
