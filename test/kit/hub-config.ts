@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readConfig, type HubConfig } from '../../src/config/config.ts'
+import { readConfig, type HubConfig, type LogLevel } from '../../src/config/config.ts'
 import { processSources } from '../../src/config/process.ts'
 import { CloudServer, nodeName } from './cloud.ts'
 
@@ -11,6 +11,8 @@ export interface TestHubOptions {
   readonly flags?: readonly string[]
   /** Instead of what the flags make of it. */
   readonly config?: Partial<HubConfig>
+  /** Absent: lines of every level. */
+  readonly logLevel?: LogLevel
   /** Whether it makes its own certificates, as every hub does where no test starts it. */
   readonly ownCertificates?: true
 }

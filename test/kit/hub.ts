@@ -28,7 +28,7 @@ export class TestHub {
   #config: HubConfig | undefined
   #online: boolean | undefined
   readonly #condition = new Condition()
-  /** Log lines of every level. */
+  /** Log lines, of every level unless the options name one. */
   readonly lines: string[] = []
   /** Answers that have ended. */
   readonly answers: AnswerLine[] = []
@@ -70,7 +70,7 @@ export class TestHub {
     const recentLog = new RecentLines(recentLogBounds)
     this.#hub = await startHub(config, {
       log: createLog(
-        'trace',
+        this.#options.logLevel ?? 'trace',
         alsoTo(recentLog, {
           write: (line) => {
             this.lines.push(line)

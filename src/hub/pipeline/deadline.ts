@@ -2,7 +2,6 @@ import { onAbort, follow } from '../../base/abort.ts'
 import { after } from '../../base/clock.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
 import { serviceUnavailable, StatusError, timeout, type Status } from '../../api/kube/status.ts'
-import { isWatch } from '../../api/request/request-info.ts'
 
 /** A watch that its server does not end in time is ended so much later. */
 const graceMs = 15_000
@@ -25,36 +24,32 @@ export const noLongerKnown = (): Status =>
  * or when `stopping` aborts: a watch outlasts any grace period, and its client continues from its
  * version with the next hub. It also ends when its caller is no longer known, so that nothing which
  * comes from an API server then is given to that caller. A watch that has not begun by then is
- * answered 504 after its timeout, 503 when the hub stops or its caller is no longer known. Only
- * watches have a deadline here.
+ * answered 504 after its timeout, 503 when the hub stops or its caller is no longer known.
  */
-export function withDeadline(stopping: AbortSignal) {
-  return (next: Handler<Exchange>): Handler<Exchange> => {
-    const untilDeadline: Handler<Exchange> = async (exchange) => {
-      const { info, knownUntil } = exchange
-      const seconds = Number(info.query.get('timeoutSeconds'))
-      const ending = new AbortController()
-      const links = [
-        follow(exchange.signal, ending),
-        onAbort(stopping, () => ending.abort(stopped)),
-        ...(knownUntil ? [onAbort(knownUntil, () => ending.abort(unknown))] : []),
-        ...(seconds > 0 && seconds <= 86_400
-          ? [after(seconds * 1000 + graceMs, () => ending.abort(overTime))]
-          : []),
-      ]
-      onAbort(exchange.signal, () => links.forEach((link) => link[Symbol.dispose]()))
-      try {
-        return await next({ ...exchange, signal: ending.signal })
-      } catch (error) {
-        const { reason } = ending.signal as { reason: unknown }
-        if (reason === overTime) {
-          throw new StatusError(timeout('the watch did not begin within its timeout'))
-        }
-        if (reason === stopped) throw new StatusError(serviceUnavailable('the hub is stopping', 1))
-        if (reason === unknown) throw new StatusError(noLongerKnown())
-        throw error
-      }
+export const withDeadline =
+  (stopping: AbortSignal) =>
+  (next: Handler<Exchange>): Handler<Exchange> =>
+  async (exchange) => {
+    const { info, knownUntil } = exchange
+    const seconds = Number(info.query.get('timeoutSeconds'))
+    const ending = new AbortController()
+    const links = [
+      follow(exchange.signal, ending),
+      onAbort(stopping, () => ending.abort(stopped)),
+      ...(knownUntil ? [onAbort(knownUntil, () => ending.abort(unknown))] : []),
+      ...(seconds > 0 && seconds <= 86_400
+        ? [after(seconds * 1000 + graceMs, () => ending.abort(overTime))]
+        : []),
+    ]
+    onAbort(exchange.signal, () => links.forEach((link) => link[Symbol.dispose]()))
+    try {
+      return await next({ ...exchange, signal: ending.signal })
+    } catch (error) {
+      const { reason } = ending.signal as { reason: unknown }
+      if (reason === overTime)
+        throw new StatusError(timeout('the watch did not begin within its timeout'))
+      if (reason === stopped) throw new StatusError(serviceUnavailable('the hub is stopping', 1))
+      if (reason === unknown) throw new StatusError(noLongerKnown())
+      throw error
     }
-    return (exchange) => (isWatch(exchange.info) ? untilDeadline : next)(exchange)
   }
-}

@@ -12,13 +12,13 @@ import { withLastResort, type OnUnexpected } from './failures.ts'
 import type { FilterParts } from './filtered-watch.ts'
 import { withFilters } from './filter-answers.ts'
 import { withDeadline } from './deadline.ts'
-import type { Admission } from './admission.ts'
+import { isShort, type Admission } from './admission.ts'
 import { SlowWatches } from './slow-watches.ts'
 import { priorityLevels } from './priority-levels.ts'
 import type { OpenRequest } from './open-requests.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import { wholeRequestBody } from '../../http/exchange/request-body.ts'
-import { isAnsweredByBody } from '../../api/request/request-info.ts'
+import { isAnsweredByBody, isWatch } from '../../api/request/request-info.ts'
 
 export interface PipelineParts {
   readonly callers: AuthenticationRules
@@ -60,7 +60,7 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       // explains an answer to root, and removes the field that requests it for all below
       .through(withExplanation((exchange) => mayBeExplained(exchange, parts.callers.owners)))
       // above all layers that hold bytes: bounds what watches hold for clients that do not read
-      .through(slowWatches.bounding)
+      .through(ofLongRunning(slowWatches.bounding))
       // encodes objects, and failures as a Status, in the representation that the client accepts
       .through(withEncoding(parts.onUnexpected))
       // sheds by priority level before anything is queued, and before memory runs out
@@ -70,12 +70,27 @@ export function pipeline(parts: PipelineParts): Handler<Incoming, WireReply> {
       // reads the bodies that are part of a record's key; below the limits on bodies
       .through(withContent)
       // ends a watch at its deadline, when the hub stops or its caller is no longer known
-      .through(withDeadline(parts.stopping))
+      .through(ofWatches(withDeadline(parts.stopping)))
       // above API servers and cache alike, so that both answers are filtered the same
       .through(withFilters(parts.filtering))
       .to(dispatcher(parts.dispatch))
   )
 }
+
+/** A layer that these requests pass, and no others. */
+const onlyFor =
+  (isMeant: (exchange: Exchange) => boolean) =>
+  <Out>(
+    layer: (next: Handler<Exchange, Out>) => Handler<Exchange, Out>,
+  ): ((next: Handler<Exchange, Out>) => Handler<Exchange, Out>) =>
+  (next) => {
+    const layered = layer(next)
+    return (exchange) => (isMeant(exchange) ? layered : next)(exchange)
+  }
+
+const ofLongRunning = onlyFor((exchange) => !isShort(exchange))
+
+export const ofWatches = onlyFor(({ info }) => isWatch(info))
 
 function showSeats({ seats }: Admission, metrics: HubMetrics): void {
   for (const level of priorityLevels) {

@@ -1,6 +1,5 @@
 import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
 import { delegateTo } from '../../http/exchange/chunks.ts'
-import { isShort } from './admission.ts'
 
 /** The share of the process's memory for slow clients. */
 export const watchesShare = 1 / 4
@@ -49,11 +48,9 @@ export class SlowWatches {
   readonly bounding =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
     (exchange) =>
-      isShort(exchange)
-        ? next(exchange)
-        : next(exchange).then((reply) =>
-            reply.kind === 'bytes' ? { ...reply, source: this.#bounded(reply.source) } : reply,
-          )
+      next(exchange).then((reply) =>
+        reply.kind === 'bytes' ? { ...reply, source: this.#bounded(reply.source) } : reply,
+      )
 
   #bounded(source: ByteSource): ByteSource {
     return (sink) => {

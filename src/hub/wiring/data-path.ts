@@ -38,6 +38,8 @@ import {
 import { upgrader } from '../upstream/upgrade.ts'
 import type { ObjectStore } from '../store/store.ts'
 import { loggingExpired, type EnabledFilters } from './enabled-filters.ts'
+import type { FilterInputs } from './filter-inputs.ts'
+import type { ReachableAddress } from './hub-address.ts'
 import type { HubContext } from './hub-context.ts'
 import { memoryLimit } from './memory.ts'
 import { outageOf } from './outage.ts'
@@ -323,3 +325,22 @@ function linkOf(cloud: Cloud, credential: Credential): Connectivity {
     changed: () => refusal() ?? cloud.onlineChanged,
   }
 }
+
+interface LearnParts {
+  readonly filters: Pick<EnabledFilters, 'chainOf'>
+  readonly inputs: Pick<FilterInputs, 'ensure'>
+  readonly hubAddress: Pick<ReachableAddress, 'firstProbe'>
+}
+
+/** Requests the inputs that the filters of an exchange need, and waits for those only. */
+export const ensureInputsOf =
+  ({ filters, inputs, hubAddress }: LearnParts): EnsureInputs =>
+  (exchange) => {
+    const needs = filters.chainOf(exchange)?.needs
+    if (!needs) return undefined
+    const learned = inputs.ensure(needs)
+    // The first pods must be directed to the same address as later ones.
+    const probed = needs.has('hubAddress') ? hubAddress.firstProbe : undefined
+    if (learned && probed) return Promise.all([learned, probed]).then(() => undefined)
+    return learned ?? probed
+  }

@@ -20,9 +20,7 @@ import {
   topologyKeysAnnotation,
 } from '../../api/kube/node-pool.ts'
 import { nodes, services } from '../../api/kube/resources.ts'
-import type { EnsureInputs } from '../pipeline/filtered-watch.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
-import type { ReachableAddress } from './hub-address.ts'
 import { InputSource, type SourceParts } from './input-source.ts'
 
 interface InputDependencies extends SourceParts {
@@ -318,24 +316,3 @@ const ofServices = {
   read: readService,
   value: serviceFactsOf,
 }
-
-interface LearnParts {
-  readonly filters: Pick<EnabledFilters, 'chainOf'>
-  readonly inputs: Pick<FilterInputs, 'ensure'>
-  readonly hubAddress: Pick<ReachableAddress, 'firstProbe'>
-}
-
-/**
- * Requests the inputs that the filters of an exchange need, and waits for those only.
- */
-export const ensureInputsOf =
-  ({ filters, inputs, hubAddress }: LearnParts): EnsureInputs =>
-  (exchange) => {
-    const needs = filters.chainOf(exchange)?.needs
-    if (!needs) return undefined
-    const learned = inputs.ensure(needs)
-    // The first pods must be directed to the same address as later ones.
-    const probed = needs.has('hubAddress') ? hubAddress.firstProbe : undefined
-    if (learned && probed) return Promise.all([learned, probed]).then(() => undefined)
-    return learned ?? probed
-  }

@@ -2,6 +2,7 @@ import t from 'tap'
 import { mock } from 'node:test'
 import type { AbortSignalLike } from '../../../src/base/abort.ts'
 import { withDeadline } from '../../../src/hub/pipeline/deadline.ts'
+import { ofWatches } from '../../../src/hub/pipeline/pipeline.ts'
 import { emptyReply, exchangeOf } from '../../kit/exchange.ts'
 
 const pods = '/api/v1/namespaces/default/pods'
@@ -13,7 +14,7 @@ void t.test('a watch is ended fifteen seconds after its time, and not before', a
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   let signal: AbortSignalLike | undefined
-  const handle = withDeadline(running)(async (exchange) => {
+  const handle = ofWatches(withDeadline(running))(async (exchange) => {
     signal = exchange.signal
     return emptyReply
   })
@@ -28,7 +29,7 @@ void t.test('a watch that has not begun by its deadline is answered with a timeo
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
   const client = new AbortController()
-  const given = withDeadline(running)(
+  const given = ofWatches(withDeadline(running))(
     ({ signal }) =>
       new Promise((_, reject) => {
         signal.addEventListener('abort', () => reject(new Error('given up')))
@@ -50,7 +51,7 @@ void t.test('a watch that is over leaves no deadline behind', async (t) => {
   t.teardown(() => mock.timers.reset())
   const client = new AbortController()
   const reasons: unknown[] = []
-  const handle = withDeadline(running)(async ({ signal }) => {
+  const handle = ofWatches(withDeadline(running))(async ({ signal }) => {
     signal.addEventListener('abort', () => reasons.push(signal.reason))
     return emptyReply
   })
@@ -74,7 +75,7 @@ void t.test('a watch without a valid timeoutSeconds has no deadline, nor has a l
   t.teardown(() => mock.timers.reset())
   for (const url of urls) {
     let signal: AbortSignalLike | undefined
-    await withDeadline(running)(async (exchange) => {
+    await ofWatches(withDeadline(running))(async (exchange) => {
       signal = exchange.signal
       return emptyReply
     })(exchangeOf(url))
