@@ -66,7 +66,9 @@ function damageAt(path: string, offset: number): void {
 function namesIn(record: LogRecord): (string | undefined)[] {
   const nameOf = ([, name]: ObjectMark): string => name
   if (record.kind === 'apply' || record.kind === 'list') return record.objects?.map(nameOf) ?? []
-  return record.kind === 'put' ? [record.object[1]] : []
+  if (record.kind === 'put') return [record.object[1]]
+  if (record.kind !== 'scope') return []
+  return [...record.records, ...record.collections].flatMap(({ objects }) => objects.map(nameOf))
 }
 
 /** The disk takes no writes of this process's stores until this is disposed of. */

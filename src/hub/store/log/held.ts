@@ -29,13 +29,6 @@ export const markOf = ({ namespace, name, uid, resourceVersion }: ApiObject): Ob
   resourceVersion,
 ]
 
-export const markOfHeld = ({ namespace, name, uid, version }: Held): ObjectMark => [
-  namespace,
-  name,
-  uid,
-  version,
-]
-
 export const isSameVersion = (a: Held, b: Held): boolean =>
   a.version !== '' && a.version === b.version && a.uid === b.uid
 

@@ -192,7 +192,7 @@ export class LogStore implements ObjectStore {
   async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
     const { path, bodies } = this.#parts
     const scope = this.#scopeKey(key)
-    const holders = holdersOf(key)
+    const holder = holderOf(key)
     const isStored = (): boolean => {
       const record = this.#recordFor(key, object)
       const isOlder = record !== undefined && !mayFollow(object.resourceVersion, record.version)
@@ -204,7 +204,7 @@ export class LogStore implements ObjectStore {
       if (object.resourceVersion !== '' && isStored()) return undefined
       const [confirmedAt, mark] = [now(), markOf(object)]
       return {
-        record: { kind: 'put', scope, holders, gvk, confirmedAt, object: mark },
+        record: { kind: 'put', scope, holder, gvk, confirmedAt, object: mark },
         bodies: [bodies.stored(scope, object)],
       }
     }
@@ -224,7 +224,7 @@ export class LogStore implements ObjectStore {
     const { maxBytes, ...parts } = this.#parts
     const reader = key.partition.identity
     const mostStaged = mostStagedOf(reader, maxBytes)
-    const of = { key: this.copyOf(key), reader, holders: holdersOf(key), mostStaged }
+    const of = { key: this.copyOf(key), reader, holder: holderOf(key), mostStaged }
     return new StagedReplacement({ ...parts, ...of })
   }
 
@@ -369,11 +369,6 @@ export class LogStore implements ObjectStore {
 /** Whose grants count; `undefined`: all of a copy for all callers is the reader's. */
 const holderOf = ({ partition }: Pick<ObjectKey, 'partition'>): Identity | undefined =>
   partition.identity === everyone ? undefined : partition.identity
-
-const holdersOf = (key: Pick<ObjectKey, 'partition'>): readonly Identity[] => {
-  const holder = holderOf(key)
-  return holder === undefined ? [] : [holder]
-}
 
 /** What the partition's identity may have. */
 const served = (scope: Scope, partition: Partition): StoredCollection[] =>

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** The format that this release writes, and the newest one that it reads. */
-export const format = 3
+export const format = 2
 
 export interface LogWriterParts {
   readonly folder: LogFolder

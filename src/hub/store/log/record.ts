@@ -1,7 +1,7 @@
 import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import type { CollectionKey, Withdrawal } from '../store.ts'
-import type { Part, ScopeKey } from './address.ts'
+import type { KeyInScope, Part, ScopeKey } from './address.ts'
 import type { BodyMark, PlacedMark } from './body.ts'
 
 /** One version of an object, without its bytes. */
@@ -30,8 +30,8 @@ export interface ApplyRecord {
 }
 
 /**
- * A whole list, of which earlier records have brought the bodies. `holders`: to whom an API server
- * has given it.
+ * A whole list, of which earlier records have brought the bodies. `holder`: to whom an API server
+ * has given it, where it is kept once for all.
  */
 export interface ListRecord {
   readonly kind: 'list'
@@ -42,10 +42,7 @@ export interface ListRecord {
   readonly confirmedAt: number
   /** Absent: those that it has. */
   readonly objects?: readonly ObjectMark[] | undefined
-  readonly holders: readonly string[]
-  /** As of the collection, in a snapshot; absent: it is this list. */
-  readonly changedAt?: string
-  readonly listedAt?: string
+  readonly holder?: string | undefined
 }
 
 export interface PutRecord {
@@ -54,7 +51,7 @@ export interface PutRecord {
   readonly gvk: GVK
   readonly confirmedAt: number
   readonly object: ObjectMark
-  readonly holders: readonly string[]
+  readonly holder?: string | undefined
 }
 
 /** As `ObjectStore.forget`. */
@@ -83,12 +80,28 @@ export interface BodiesRecord {
   readonly scope?: ScopeKey
 }
 
+export interface CollectionSnapshot {
+  readonly of: KeyInScope
+  readonly gvk: GVK
+  readonly version: string
+  readonly changedAt: string
+  readonly listedAt: string
+  readonly extra: string
+  readonly confirmedAt: number
+  readonly holders: readonly string[]
+  readonly objects: readonly ObjectMark[]
+}
+
 /**
- * The records after it say anew what the scope is, for a start that does not read what came before.
+ * The whole of a scope, for a start that does not read what came before. The bodies are those of
+ * the objects, in order.
  */
 export interface ScopeRecord {
   readonly kind: 'scope'
   readonly scope: ScopeKey
+  readonly tombstones: readonly string[]
+  readonly records: readonly CollectionSnapshot[]
+  readonly collections: readonly CollectionSnapshot[]
 }
 
 /** What changes the state. `bodies`: those that it refers to. */

@@ -1,4 +1,4 @@
-import { bodiesAt, type Body, type Segment } from './body.ts'
+import { bodiesAt, type Segment } from './body.ts'
 import { LogFolder, segmentsIn, format } from './log-writer.ts'
 import { bodiesAreWhole, frameAt, nextFrame, scopeMark, type Frame } from './frame.ts'
 import type { LogRecord, SegmentRecord } from './record.ts'
@@ -41,7 +41,6 @@ export function recover(folder: LogFolder, state: State): Recovered {
   const isLonger = (id: number): boolean => folder.segment(id).end > headBytes
   if (!last) return { from: Infinity, damaged: 0, isUnusable: ids.some(isLonger) }
   const { from } = last.record
-  const known = new Map<number, Body>()
   let damaged = 0
   for (let id = from; id <= last.segment.id; id += 1) {
     const head = headOf(folder, id)
@@ -53,7 +52,7 @@ export function recover(folder: LogFolder, state: State): Recovered {
       damaged += 1
     } else {
       if (next) head.segment.end = next.record.before
-      damaged += replay(head, { folder, state, known, isLast })
+      damaged += replay(head, { folder, state, isLast })
     }
   }
   for (const id of ids) {
@@ -84,14 +83,11 @@ function headOf(folder: LogFolder, id: number): Head | undefined {
 interface Replay {
   readonly folder: LogFolder
   readonly state: State
-  /** The bodies of the records before, by their serials. */
-  readonly known: Map<number, Body>
   readonly isLast: boolean
 }
 
 /** Applies the records of a segment; returns how many were damaged. */
-function replay({ segment, end }: Head, of: Replay): number {
-  const { state, isLast } = of
+function replay({ segment, end }: Head, { folder, state, isLast }: Replay): number {
   const bytes = segment.read(0, segment.end)
   const found: { readonly at: number; readonly frame: Frame | undefined }[] = []
   for (let at: number | undefined = end; at !== undefined && at < bytes.byteLength;) {
@@ -111,7 +107,7 @@ function replay({ segment, end }: Head, of: Replay): number {
       segment.end = at
       return damaged
     }
-    if (frame && isWhole) applyFrame(frame, segment, of)
+    if (frame && isWhole) applyFrame(frame, { folder, state, segment })
     else {
       const scope = frame?.scope ?? 0
       state.drop((key) => scope === 0 || scopeMark(key) === scope)
@@ -121,17 +117,14 @@ function replay({ segment, end }: Head, of: Replay): number {
   return damaged
 }
 
-function applyFrame(frame: Frame, segment: Segment, { folder, state, known }: Replay): void {
+function applyFrame(
+  frame: Frame,
+  { folder, state, segment }: { folder: LogFolder; state: State; segment: Segment },
+): void {
   const record = JSON.parse(String(frame.record)) as LogRecord
-  const marks = record.bodies ?? []
-  const bodies = bodiesAt(segment, frame.bodiesAt, marks).map((body, n) => {
-    const [, , serial, id, at] = marks[n] ?? []
-    // Several may refer to one body.
-    const shared = (id !== undefined && known.get(serial ?? 0)) || body
-    if (id !== undefined && at !== undefined) shared.moveTo(folder.segment(id), at)
-    known.set(shared.serial, shared)
-    return shared
-  })
+  const bodies = bodiesAt(segment, frame.bodiesAt, record.bodies ?? [])
+  for (const [n, [, , , id, at]] of record.bodies?.entries() ?? [])
+    if (id !== undefined && at !== undefined) bodies[n]?.moveTo(folder.segment(id), at)
   state.apply(record, bodies)
 }
 

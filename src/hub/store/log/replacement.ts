@@ -27,7 +27,7 @@ export interface ReplacementParts {
   /** Whose request it answers. */
   readonly reader: string
   /** Who may read a copy for all callers by it. */
-  readonly holders: readonly string[]
+  readonly holder: string | undefined
   readonly state: State
   readonly path: WritePath
   readonly bodies: Bodies
@@ -170,7 +170,7 @@ export class StagedReplacement implements Replacement {
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.#failure) throw this.#failure
-    const { key, holders, state } = this.#parts
+    const { key, holder, state } = this.#parts
     const before = this.#collection
     // It may have missed a state that is later than the list.
     if (this.#before && !before)
@@ -199,7 +199,7 @@ export class StagedReplacement implements Replacement {
         extra,
         confirmedAt,
         objects: isHeld ? undefined : listed.map(({ mark }) => mark),
-        holders,
+        holder,
       },
       placed,
     }
@@ -212,12 +212,10 @@ export class StagedReplacement implements Replacement {
   }
 
   /** The record where nothing changes but who may read it. */
-  #given(of: Collection): Composed | undefined {
-    const { key: collection, holders } = this.#parts
-    if (holders.every((each) => of.holders.has(each))) return undefined
-    const { gvk, version, listedAt, extra, seenAt: confirmedAt } = of
-    const head = { collection, gvk, version, listedAt, extra, confirmedAt }
-    return { record: { kind: 'list', ...head, holders } }
+  #given({ holders, gvk, version, extra, seenAt: confirmedAt }: Collection): Composed | undefined {
+    const { key: collection, holder } = this.#parts
+    if (holder === undefined || holders.has(holder)) return undefined
+    return { record: { kind: 'list', collection, gvk, version, extra, confirmedAt, holder } }
   }
 }
 

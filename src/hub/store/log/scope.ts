@@ -2,8 +2,8 @@ import { objectKind } from '../../../api/codec/list.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import type { CollectionKey } from '../store.ts'
 import { covers, nameKey, textInScope, isIn, type ScopeKey } from './address.ts'
-import { isChange, markOfHeld, isSame, isSameVersion, newest, type Held } from './held.ts'
-import type { LogRecord } from './record.ts'
+import { heldOf, isChange, isSame, isSameVersion, newest, type Held } from './held.ts'
+import type { CollectionSnapshot, ScopeRecord } from './record.ts'
 import type { Body } from './body.ts'
 import { latest } from '../../../base/clock.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
@@ -64,6 +64,27 @@ export class Collection {
     return (
       this.bytes + this.members.size * entryBytes + (this.changedAt === '' ? 0 : collectionBytes)
     )
+  }
+
+  get snapshot(): CollectionSnapshot {
+    const { gvk, version, changedAt, listedAt, extra, seenAt: confirmedAt } = this
+    const { namespace, labelSelector, fieldSelector } = this.key
+    return {
+      of: { ...(namespace !== undefined && { namespace }), labelSelector, fieldSelector },
+      gvk,
+      version,
+      changedAt,
+      listedAt,
+      extra,
+      confirmedAt,
+      holders: [...this.holders],
+      objects: [...this.members.values()].map((held) => [
+        held.namespace,
+        held.name,
+        held.uid,
+        held.version,
+      ]),
+    }
   }
 }
 
@@ -162,29 +183,49 @@ export class Scope {
   }
 }
 
-/** The records that make the scope what it is now, with the bodies that they refer to. */
-export function* snapshotOf(scope: Scope): Iterable<{ record: LogRecord; placed: Body[] }> {
+/** The scope as it is now, and the bodies in it. */
+export function snapshotOf(scope: Scope): {
+  readonly record: ScopeRecord
+  readonly placed: readonly Body[]
+} {
   const { key, tombstones, records, collections } = scope
-  yield { record: { kind: 'scope', scope: key }, placed: [] }
-  for (const of of collections.values()) {
-    const { key: collection, gvk, version, changedAt, listedAt, extra, seenAt: confirmedAt } = of
-    const members = [...of.members.values()]
-    const [objects, holders] = [members.map(markOfHeld), [...of.holders]]
-    const head = { collection, gvk, version, changedAt, listedAt, extra, confirmedAt }
-    const placed = members.map(({ body }) => body)
-    yield { record: { kind: 'list', ...head, objects, holders }, placed }
+  const snapshots = (of: Iterable<Collection>): CollectionSnapshot[] =>
+    [...of].map(({ snapshot }) => snapshot)
+  return {
+    record: {
+      kind: 'scope',
+      scope: key,
+      tombstones: [...tombstones],
+      records: snapshots(records.values()),
+      collections: snapshots(collections.values()),
+    },
+    placed: [...scope.parts()].flatMap(([, { members }]) =>
+      [...members.values()].map(({ body }) => body),
+    ),
   }
-  for (const text of tombstones) {
-    const [member] = scope.membersOf(text)
-    if (!member) continue
-    const { namespace, name } = member
-    yield { record: { kind: 'forget', scope: key, object: [namespace, name] }, placed: [] }
+}
+
+export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
+  const scope = new Scope(of.scope)
+  // Several may refer to one body.
+  const bySerial = new Map(bodies.map((body) => [body.serial, body]))
+  let at = 0
+  const restored = ({ of: key, objects, holders, ...head }: CollectionSnapshot): Collection => {
+    const part = Object.assign(new Collection({ ...of.scope, ...key }), head)
+    part.seenAt = head.confirmedAt
+    for (const holder of holders) part.holders.add(holder)
+    for (const mark of objects) {
+      const body = bySerial.get(bodies[at++]?.serial ?? 0)
+      if (!body) throw new RangeError('a snapshot refers to a body that it does not have')
+      part.set(heldOf(mark, body))
+    }
+    return part
   }
-  for (const { gvk, seenAt: confirmedAt, held, holders } of records.values()) {
-    if (!held) continue
-    const of = { scope: key, gvk, confirmedAt, object: markOfHeld(held), holders: [...holders] }
-    yield { record: { kind: 'put', ...of }, placed: [held.body] }
-  }
+  for (const key of of.tombstones) scope.tombstones.add(key)
+  for (const each of of.records.map(restored))
+    if (each.held) scope.records.set(nameKey(each.held), each)
+  for (const each of of.collections) scope.collections.set(textInScope(each.of), restored(each))
+  return scope
 }
 
 /** One stored version of an object. */

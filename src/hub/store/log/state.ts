@@ -13,7 +13,7 @@ import {
 import type { Body } from './body.ts'
 import { heldOf, isChange, isAtLeast, isPast, mayFollow, newest, type Held } from './held.ts'
 import type * as records from './record.ts'
-import { Scope, type Collection } from './scope.ts'
+import { Scope, restoreScope, type Collection } from './scope.ts'
 import { namedBySelector } from '../../../api/request/request-info.ts'
 import type { CollectionKey, Withdrawal } from '../store.ts'
 
@@ -76,7 +76,8 @@ export class State {
         this.withdraw(record)
         break
       case 'scope':
-        this.scopes.delete(textOfScope(record.scope))
+        this.drop((key) => textOfScope(key) === textOfScope(record.scope))
+        this.scopes.set(textOfScope(record.scope), restoreScope(record, bodies))
         break
       case 'bodies':
         break
@@ -166,10 +167,10 @@ export class State {
     for (const name of scope.tombstones)
       if (collection.members.has(name)) scope.tombstones.delete(name)
     if (!isSame) collection.changedAt = version
-    const { gvk, extra, changedAt = collection.changedAt, listedAt = version } = of
-    Object.assign(collection, { gvk, version, changedAt, listedAt, extra })
-    collection.confirm(of.confirmedAt)
-    for (const each of of.holders) collection.holders.add(each)
+    const { gvk, extra, confirmedAt } = of
+    Object.assign(collection, { gvk, version, listedAt: version, extra })
+    collection.confirm(confirmedAt)
+    if (of.holder !== undefined) collection.holders.add(of.holder)
   }
 
   #put(of: records.PutRecord, [body]: readonly Body[]): void {
@@ -180,7 +181,7 @@ export class State {
     const before = scope.records.get(key)?.held
     if (!before || isChange(held, before)) scope.record(held, of.gvk, of.confirmedAt)
     else if (mayFollow(held.version, before.version)) scope.part(key)?.confirm(of.confirmedAt)
-    for (const each of of.holders) scope.part(key)?.holders.add(each)
+    if (of.holder !== undefined) scope.part(key)?.holders.add(of.holder)
     if (scope.tombstones.has(key)) return
     for (const member of scope.membersOf(key))
       if (isNewer(member.version, held.version)) scope.follow(member, of.confirmedAt)

@@ -176,7 +176,7 @@ export class Upkeep implements Keeper {
       await this.#copy(group, victims)
     for (const scope of state.scopes.values()) {
       await path.exclusively(async () => {
-        if (state.scope(scope.key) === scope) await path.append([...snapshotOf(scope)], true)
+        if (state.scope(scope.key) === scope) await path.append([snapshotOf(scope)])
       })
       await this.#pause()
     }

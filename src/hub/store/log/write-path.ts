@@ -124,11 +124,8 @@ export class WritePath {
     })
   }
 
-  /**
-   * Writes the records, and changes the state by them, unless they are a snapshot of it. Called
-   * while nothing else is written.
-   */
-  async append(all: readonly Composed[], isSnapshot = false): Promise<readonly Written[]> {
+  /** Writes the records, and changes the state by them. Called while nothing else is written. */
+  async append(all: readonly Composed[]): Promise<readonly Written[]> {
     const { state, log, keeper } = this.#parts
     const places = await log.append(
       all.map(({ record, placed, bodies = [] }) => {
@@ -142,7 +139,8 @@ export class WritePath {
     )
     const written = all.map(({ record, placed }, at): Written => {
       const bodies = placed ?? places[at] ?? []
-      return { bodies, displaced: isSnapshot ? [] : state.apply(record, bodies) }
+      // A snapshot is of this state.
+      return { bodies, displaced: record.kind === 'scope' ? [] : state.apply(record, bodies) }
     })
     keeper().written()
     return written
