@@ -7,7 +7,7 @@ import { makeFolder } from '../base/folder.ts'
 import { whyUntrusted } from '../base/ownership.ts'
 
 /** When the code is kept: by then most of a hub's code has run, and the next end may be sudden. */
-const keptMs = 60_000
+export const keptMs = 60_000
 
 /** The bundle of `start` as it was compiled by `bundled-start.ts`. */
 export interface BundleScript {

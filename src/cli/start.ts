@@ -2,9 +2,10 @@ import { watchConfig } from '../config/config-watcher.ts'
 import { SettingsInForce } from '../config/settings-in-force.ts'
 import { options } from '../config/options.ts'
 import { processSources } from '../config/process.ts'
+import { after } from '../base/clock.ts'
 import { RecentLines } from '../base/recent-items.ts'
 import { hardenProcess } from './hardened-process.ts'
-import { compiledIn, keepCompiledCode } from './compiled-code.ts'
+import { compiledIn, keepCompiledCode, keptMs } from './compiled-code.ts'
 import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
 import { endProcess, killLater } from './end-process.ts'
@@ -48,10 +49,11 @@ SIGQUIT writes what the process is doing to a file in --root-dir.
       void exit(1)
     })
     hardenProcess(log)
-    limitHeapGrowth()
     dumpOnSignal(result.config.rootDir, log)
     for (const note of result.notes) log.warn(note)
     keepCompiledCode(compiledIn(result.config.rootDir))
+    // V8 refuses kept code that was compiled under other flags: not before it is kept.
+    after(keptMs, limitHeapGrowth)
     // Loaded after validation.
     const { startHub } = await import('../hub/hub.ts')
     // Forced, unlike other commands: a stopped hub must exit, even if a library holds handles.
