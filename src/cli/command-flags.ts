@@ -71,6 +71,8 @@ export function flagCommand<const F extends OptionTable>({
         ...(wrong?.(given) ?? []),
       ]
       if (mistakes.length > 0) return refuse(terminal, name, mistakes)
+      // On standard error: they are visible if standard output is piped into kubectl.
+      for (const note of given.notes) terminal.err(`note: ${note}\n`)
       return act(given, terminal)
     },
   }

@@ -431,7 +431,7 @@ function refuseHubAsServer(
   const hub = servers.find(ofNode)
   if (hub === undefined) return
   const from = given ? '--server-addr' : `the kubeconfig ${values['kubelet-kubeconfig']}`
-  const advice = `give the API servers of the cluster with --server-addr${yurthub ? `, as yurthub has them (${yurthub.path})` : ''}`
+  const advice = `give the API servers of the cluster with --server-addr${yurthub ? `, as yurthub has them (${yurthub.flagsIn})` : ''}`
   throw new CannotJoin(
     `${from} leads to ${hub.origin}, where a hub of this node listens (nodehub or yurthub), and not to an API server: ${advice}`,
   )

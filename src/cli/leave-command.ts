@@ -105,14 +105,13 @@ async function left(
   const archive = new JoinArchive(files, rootDir)
   const record = archive.read()
   if (record === undefined) {
-    if (values['dry-run']) return
     if (!values.force) checkNeverJoined(files, rootDir)
     if (new Adoption(files, rootDir).read() !== undefined)
       throw new Error(
         `the hub has yurthub's place on this node: nodehub adopt --rollback rolls that back`,
       )
     // What an interrupted leave has left.
-    archive.forget()
+    if (!values['dry-run']) archive.forget()
     terminal.out('nothing to roll back\n')
     return
   }

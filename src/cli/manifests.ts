@@ -188,11 +188,9 @@ export const manifests = flagCommand({
   flags,
   wrongWords: strayParts,
   wrong: ({ values, given }) => conflicts(values, given),
-  async act({ values, notes }, terminal) {
+  async act({ values }, terminal) {
     const printed = manifest(values.part, values)
     terminal.out(typeof printed === 'string' ? printed : printed.map(yaml).join('---\n'))
-    // On standard error: it is visible if standard output is piped into kubectl.
-    for (const note of notes) terminal.err(`nodehub manifests: ${note}\n`)
     return 0
   },
 })

@@ -46,7 +46,11 @@ void t.test('the hub takes yurthub’s place, and is rolled back', async (t) => 
   t.notOk(node.runsYurthub)
   t.equal(node.started, 1, 'the hub is started once, when the ports are free')
   t.match(await adopting(), { code: 1, err: /adopted already/ })
-  t.match(await run(leave, [`--root=${root}`]), { code: 1, err: /nodehub adopt --rollback/ })
+  for (const flags of [[], ['--dry-run']])
+    t.match(await run(leave, [`--root=${root}`, ...flags]), {
+      code: 1,
+      err: /nodehub adopt --rollback/,
+    })
   t.match(await adopting('--rollback'), { code: 0, out: /^Rolled back/ })
   t.strictSame(treeOf(root, state), before)
   t.strictSame(identityOf(root), identity)

@@ -448,10 +448,7 @@ void t.test('manifests takes --admission without effect, and says so', async (t)
     nodehub('manifests --part cluster --admission=policies'),
   ])
   t.strictSame([given.code, given.out], [0, out])
-  t.match(
-    given.err,
-    /^nodehub manifests: --admission has no effect any more: webhooks admit nodes and pods/,
-  )
+  t.match(given.err, /^note: --admission has no effect any more: webhooks admit nodes and pods/)
 })
 
 void t.test('adopting DaemonSets pass flags of adopt on, which are checked before', async (t) => {

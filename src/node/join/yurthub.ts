@@ -8,6 +8,8 @@ export interface Yurthub {
   readonly path: string
   /** How to end it. */
   readonly advice: string
+  /** Where its flags are: the path, or the command that prints them, of drop-ins as well. */
+  readonly flagsIn: string
 }
 
 /** The file that yurtadm writes (OpenYurt 1.6 on; before, a static pod). */
@@ -27,10 +29,14 @@ export function yurthubOf(files: NodeFiles, manifestFolder: string): Yurthub | u
     .find((name) => /^yurt-?hub.*\.(ya?ml|json)$/.test(name))
   if (manifest !== undefined) {
     const path = `${manifestFolder}/${manifest}`
-    return { path, advice: `move ${path} out of ${manifestFolder}` }
+    return { path, advice: `move ${path} out of ${manifestFolder}`, flagsIn: path }
   }
   if (files.read(unit) === undefined) return undefined
-  return { path: unit, advice: 'systemctl disable --now yurthub' }
+  return {
+    path: unit,
+    advice: 'systemctl disable --now yurthub',
+    flagsIn: 'systemctl cat yurthub',
+  }
 }
 
 /**
