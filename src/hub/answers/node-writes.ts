@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import { now } from '../../base/clock.ts'
 import { goJson } from '../../api/codec/json/write.ts'
 import { jsonOfObject } from '../../api/codec/members.ts'
 import type { ObjectOfKind } from '../../api/codec/object.ts'
@@ -49,18 +48,12 @@ export class NodeWrites {
   }
 
   /**
-   * Keeps an event that was written offline in place of an older one of its name: a recorder that
-   * counts a repetition writes the whole event again. One that cannot be decoded is not kept.
+   * Keeps an event in place of an older one of its name: a recorder that counts a repetition writes
+   * the whole event again. One that cannot be decoded is not kept. `sent`: as of a `NodeEvent`.
    */
-  keep(gvr: GVR, encoding: Encoding, event: ObjectOfKind): void {
+  keep(gvr: GVR, encoding: Encoding, event: ObjectOfKind, sent?: Pick<NodeEvent, 'sentAt'>): void {
     const kept = inJson(encoding, event)
-    if (kept) this.#events.set(keyOf(gvr, kept.object), kept)
-  }
-
-  /** The same with an event as an API server has just accepted it. */
-  keepSent(gvr: GVR, encoding: Encoding, event: ObjectOfKind): void {
-    const kept = inJson(encoding, event)
-    if (kept) this.#events.set(keyOf(gvr, kept.object), { ...kept, sentAt: now() })
+    if (kept) this.#events.set(keyOf(gvr, kept.object), { ...kept, ...sent })
   }
 
   /** Keeps an object with the status that was written offline, at the cloud's version. */

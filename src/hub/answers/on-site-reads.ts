@@ -69,7 +69,9 @@ export async function readOnSite(
   exact: () => Reply,
 ): Promise<Reply> {
   const reach = isForPerson(exchange) ? await reachOf(exchange) : 'own'
-  const representation = exchange.representations.find(isMade)
+  const representation = exchange.representations.find(
+    ({ encoding, projection }) => encoding === 'json' && projection !== 'metadata',
+  )
   if (reach === 'own' || !representation) return exact()
   const parts = { store, writes, reach }
   const reply =
@@ -79,10 +81,6 @@ export async function readOnSite(
   if (reply === 'absent') throw new StatusError(notFound({ ...info.gvr, name: info.name ?? '' }))
   return reply ? because(reply, 'components of this node have read it') : exact()
 }
-
-/** Whether the hub makes answers in this representation. */
-const isMade = ({ encoding, projection }: Representation): boolean =>
-  encoding === 'json' && projection !== 'metadata'
 
 /** Whether an event was written offline, or after what is recorded of it. */
 const isShown = (

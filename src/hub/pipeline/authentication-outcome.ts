@@ -176,17 +176,9 @@ async function textAt(
 ): Promise<string> {
   const authorization = headers.get('authorization')
   const caller = { identity, credential, ...(authorization && { authorization }) }
-  const reply = await forward(
-    ownRequest({
-      method: 'GET',
-      url: path,
-      accept: '*/*',
-      ...caller,
-      ...(claim && { claim }),
-      signal,
-    }),
-    { onOutcome: () => undefined },
-  )
+  const read = { method: 'GET', url: path, accept: '*/*', signal } as const
+  const request = ownRequest({ ...read, ...caller, ...(claim && { claim }) })
+  const reply = await forward(request, { onOutcome: () => undefined })
   const text = await wholeText(bodyOf(reply), mostBytes)
   if (reply.status === 401) throw new TokenRefused(`${path} was answered 401`)
   if (reply.status !== 200) throw new UnusableAnswer(`${path} was answered ${reply.status}`)

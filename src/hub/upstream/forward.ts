@@ -160,7 +160,7 @@ class Forwarding implements Outgoing {
     if (span)
       answer.then(
         ({ status }) => endAttempt(span, status),
-        (cause: unknown) => failAttempt(span, cause),
+        (cause: unknown) => span.end(firstCause(cause)),
       )
     return answer
   }
@@ -307,11 +307,6 @@ export function endAttempt(span: Span | undefined, status: number): void {
   if (status === 0) return span?.end('closed')
   span?.set({ 'http.response.status_code': status })
   span?.end(status >= 400 ? String(status) : undefined)
-}
-
-/** Ends it without an answer; `cause` is a `NoAnswer`. */
-function failAttempt(span: Span | undefined, cause: unknown): void {
-  span?.end(firstCause(cause))
 }
 
 /** The code of the innermost cause that has one: that of a `NoAnswer` names no cause. */

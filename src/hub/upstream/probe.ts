@@ -35,7 +35,7 @@ export const readyzProbe =
   async (origin, withinMs) => {
     const statuses = connections.probe(origin, ['/readyz', '/livez'], withinMs)
     const [ready, live] = await statuses.catch((cause: unknown) => {
-      throw isTimeout(cause)
+      throw timeouts.has((cause as NodeJS.ErrnoException).code ?? '')
         ? new ProbeTimeout(
             `${origin} did not answer a probe within ${withinMs / 1000} s: where the link is slow, give more with --heartbeat-timeout-seconds`,
             { cause },
@@ -56,9 +56,6 @@ export const readyzProbe =
     const message = `${origin} is not ready: ${status}`
     throw status >= 502 && status <= 504 ? new UnusableAnswer(message) : new NotReady(message)
   }
-
-const isTimeout = (cause: unknown): boolean =>
-  timeouts.has((cause as NodeJS.ErrnoException).code ?? '')
 
 const timeouts = new Set([
   'ERR_NO_ANSWER',

@@ -198,7 +198,7 @@ function recorderOf(
         metrics.malformed.add()
         log.warn({ err, method, path: info.path }, 'cannot parse an answer')
       },
-      onEvent: (...event) => writes.keepSent(...event),
+      onEvent: (...event) => writes.keep(...event, { sentAt: now() }),
       onUnpacked,
     },
     reviews,

@@ -44,7 +44,7 @@ void t.test('events are bounded in bytes, too', async (t) => {
 void t.test('a sent event is kept for an hour of online time', async (t) => {
   let lastOnline = Date.now()
   const events = new NodeWrites(() => lastOnline)
-  events.keepSent(gvr, 'json', event('sent'))
+  events.keep(gvr, 'json', event('sent'), { sentAt: Date.now() })
   events.keep(gvr, 'json', event('written'))
   t.match(events.get(gvr, 'default', 'sent'), { sentAt: Number })
   t.strictSame(names(events).toSorted(), ['sent', 'written'])

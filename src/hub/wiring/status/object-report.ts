@@ -99,7 +99,9 @@ function objectReport(
 ): ObjectReport | undefined {
   const { namespace, name } = namedIn(query)
   const known = usual.filter((gvr) => isNamed(gvr, kind))
-  const all = known.length > 0 ? known : storedResources(kind, parts.store)
+  const stored = (): GVR[] =>
+    parts.store.overview(mostCollections).collections.map(({ key }) => key.gvr)
+  const all = known.length > 0 ? known : stored().filter((gvr) => isNamed(gvr, kind))
   const reports = all.flatMap((gvr) =>
     [namespace, ''].map((each) => reportOf(gvr, each, name, parts)),
   )
@@ -108,13 +110,6 @@ function objectReport(
     reports.find((each) => each.stored.length > 0) ??
     reports[0]
   )
-}
-
-/** For kinds that are not usual. */
-function storedResources(kind: string, store: LogStore): readonly GVR[] {
-  const overview = store.overview(mostCollections)
-  const all = overview.collections.map(({ key }) => key.gvr)
-  return all.filter((gvr) => isNamed(gvr, kind))
 }
 
 const shortNames: Readonly<Record<string, string>> = {
