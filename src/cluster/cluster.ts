@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { Logger } from 'pino'
-import { untilAborted } from '../base/abort.ts'
+import { follow, untilAborted } from '../base/abort.ts'
 import type { ClusterConfig } from '../config/cluster-config.ts'
 import { createClusterMetrics, type ClusterMetrics } from '../metrics/metrics.ts'
 import { listenOps } from '../http/server/ops.ts'
@@ -108,6 +108,8 @@ export async function startCluster(
       log.info({ holder }, leads ? 'this replica leads' : 'this replica follows'),
     lead: async (term) => {
       await using led = new AsyncDisposableStack()
+      const over = new AbortController()
+      led.use(follow(term, over))
       const bundles = keepCaBundles(
         {
           api,
@@ -119,9 +121,12 @@ export async function startCluster(
           },
           onFailure: failed('configurations'),
         },
-        term,
+        over.signal,
       )
-      led.defer(() => bundles)
+      led.defer(() => {
+        over.abort()
+        return bundles
+      })
       controller = led.use(
         new PoolController({
           api,

@@ -19,7 +19,7 @@ export const clusterMetricTable = {
   ),
   conflicts: counter(
     'nodehub_cluster_conflicts_total',
-    'Writes that conflicted with another writer; they are retried if they are still due.',
+    'Writes that conflicted with a newer version of the object, which the controller itself may have written; they are retried if they are still due.',
     written,
   ),
   failures: counter(

@@ -1,3 +1,4 @@
+import { elapsed } from '../../base/clock.ts'
 import { nodePoolLabel, type NodePool } from '../../api/kube/node-pool.ts'
 import type { JsonObject } from '../../api/kube/json.ts'
 import type { Informer } from '../../api/reflector/informer.ts'
@@ -26,6 +27,9 @@ export interface PoolControllerOptions {
   readonly withheldMs?: number
 }
 
+/** At least between two writes of a pool's status: many nodes may become Ready together. */
+const statusMs = 1_000
+
 /**
  * Brings nodes and pools to the outcome of `reconcileNode` and `reconcilePool`, while this process
  * leads. A node is written at most once for a change, and only in the version that was read; where
@@ -39,6 +43,8 @@ export class PoolController implements AsyncDisposable {
   readonly #poolQueue: WorkQueue
   /** Nodes for which the label is withheld, with the pods that it is withheld for. */
   readonly #withheld = new Map<string, readonly string[]>()
+  /** When the status of each pool was written, on the monotonic clock. */
+  readonly #statusAt = new Map<string, number>()
 
   constructor(options: PoolControllerOptions) {
     const { api, workers } = options
@@ -102,6 +108,7 @@ export class PoolController implements AsyncDisposable {
 
   #poolChanged(name: string, now: NodePool | undefined, before: NodePool | undefined): void {
     this.#poolQueue.add(name)
+    if (now === undefined) this.#statusAt.delete(name)
     // Only this controller writes the status, and nodes do not depend on it.
     if (now && before && JSON.stringify(now.spec) === JSON.stringify(before.spec)) return
     for (const node of this.#members(name)) this.#nodeQueue.add(node.name)
@@ -143,6 +150,8 @@ export class PoolController implements AsyncDisposable {
     const pool = this.#pools.items.get(name)
     if (pool === undefined) return undefined
     const { write, status } = reconcilePool(pool, this.#members(name))
+    const waitMs = (this.#statusAt.get(name) ?? -Infinity) + statusMs - elapsed()
+    if (status && waitMs > 0) return waitMs
     let version = pool.metadata.resourceVersion
     for (const [what, path, patch] of [
       ['pool status', `${poolsPath}/${name}/status`, status && { status }],
@@ -152,6 +161,7 @@ export class PoolController implements AsyncDisposable {
       const metadata = { ...('metadata' in patch && patch.metadata), resourceVersion: version }
       const written = await this.#write(what, name, path, { ...patch, metadata })
       if (written === undefined) return undefined
+      if (what === 'pool status') this.#statusAt.set(name, elapsed())
       version = (written as unknown as NodePool).metadata.resourceVersion
     }
     return undefined

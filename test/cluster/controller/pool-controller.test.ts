@@ -5,7 +5,8 @@ import {
 } from '../../../src/cluster/controller/pool-controller.ts'
 import { previousAttributesAnnotation as memory } from '../../../src/cluster/previous-attributes.ts'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
-import { textAt } from '../../../src/api/kube/json-at.ts'
+import { objectAt, textAt } from '../../../src/api/kube/json-at.ts'
+import { turn } from '../../../src/base/clock.ts'
 import { hostNetworkLabel, nodePoolLabel, nodePools } from '../../../src/api/kube/node-pool.ts'
 import type { SeenRequest } from '../../../src/sandbox/requests.ts'
 import { nodes, pods } from '../../kit/cloud.ts'
@@ -175,6 +176,28 @@ void t.test('a process that no longer leads writes nothing', async (t) => {
   const { controller } = new Running(t, cluster, { term: AbortSignal.abort() })
   await settled(controller)
   t.strictSame(sandbox.requests.filter(isWrite), [])
+})
+
+void t.test('nodes that become Ready together have the status written rarely', async (t) => {
+  const cluster = await startTestCluster(t)
+  const { sandbox } = cluster
+  sandbox.create(nodePools, pool('p'))
+  const names = Array.from({ length: 10 }, (_, i) => `n-${i}`)
+  for (const name of names) sandbox.create(nodes, { ...node(name, 'p'), status: {} })
+  const { controller, seen, written } = new Running(t, cluster)
+  await settled(controller)
+  const status = () => sandbox.get(nodePools, 'p')?.['status']
+  t.match(status(), { unreadyNodeNum: 10 })
+  written.length = 0
+  const statuses = () => written.filter((what) => what === 'pool status p').length
+  for (const name of names) {
+    const { status } = node(name, 'p')
+    sandbox.update(nodes, { ...sandbox.get(nodes, name)!, status: status! }, 'status')
+    while (controller.nodes.get(name)?.ready !== true) await turn()
+    await settled(controller)
+  }
+  await seen.until(() => objectAt(sandbox.get(nodePools, 'p'), 'status')['readyNodeNum'] === 10)
+  t.ok(statuses() <= 3, `${statuses()} writes`)
 })
 
 void t.test('a node that moves gets an Event, and both statuses change', async (t) => {
