@@ -134,10 +134,17 @@ export class KnownCluster {
     if (isOther || isRestored) {
       await store.drop()
       this.#onDropped()
-      const what = isOther
-        ? 'this is another cluster than the one whose answers were recorded'
-        : 'the cluster was restored from a backup since its answers were recorded'
-      this.#log.warn({ upstream: origin }, `${what}: all records are dropped`)
+      const upstream = { upstream: origin }
+      if (isOther)
+        this.#log.warn(
+          upstream,
+          'this is another cluster than the one whose answers were recorded: all records are dropped',
+        )
+      else
+        this.#log.warn(
+          upstream,
+          'the cluster was restored from a backup since its answers were recorded: all records are dropped',
+        )
     }
     if (uid !== '') await putDocument(store, key, 'text/plain', Buffer.from(uid))
     this.#compared.add(origin)
