@@ -82,6 +82,7 @@ void t.test(
 async function serves(t: Test, debian: DebianRoot): Promise<void> {
   const cloud = await startCloud(t)
   cloud.addPods('a')
+  const [proxyPort, opsPort, securePort] = [await freePort(), await freePort(), await freePort()]
   writeFileSync(
     join(debian.path, 'etc/nodehub/config.yaml'),
     [
@@ -90,6 +91,9 @@ async function serves(t: Test, debian: DebianRoot): Promise<void> {
       'bootstrap-mode: anonymous',
       // The interface would be this machine's.
       'enable-dummy-if: false',
+      `proxy-port: ${proxyPort}`,
+      `proxy-secure-port: ${securePort}`,
+      `serve-port: ${opsPort}`,
     ].join('\n'),
   )
   t.match(
@@ -98,13 +102,11 @@ async function serves(t: Test, debian: DebianRoot): Promise<void> {
   )
   const unit = readFileSync(join(debian.path, 'usr/lib/systemd/system/nodehub.service'), 'utf8')
   const [, command = ''] = /^ExecStart=(.*)$/m.exec(unit) ?? []
-  const [proxyPort, opsPort, securePort] = [await freePort(), await freePort(), await freePort()]
   const hub = debian.spawn(
     'systemd-socket-activate',
     `--listen=127.0.0.1:${proxyPort}`,
     `--listen=127.0.0.1:${opsPort}`,
     `--listen=127.0.0.1:${securePort}`,
-    '--fdname=proxy:ops:proxy-secure',
     ...command.split(' '),
   )
   t.teardown(() => hub.kill('SIGKILL'))
