@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { elapsed, jitter, now } from '../../base/clock.ts'
 import { WakeableSleep } from '../../base/wakeable-sleep.ts'
+import { timeText } from '../../certificates/validity.ts'
 import { messageOf } from '../../config/settings.ts'
 import { RequestDenied, RequestPending } from './signed-certificate.ts'
 
@@ -76,7 +77,9 @@ export class CertificateRenewal implements AsyncDisposable {
 
   /** Why there is no new certificate although one is due; `undefined`: none is, or none failed. */
   get fault(): string | undefined {
-    return this.#fault
+    const waitMs = this.#deniedUntil - elapsed()
+    if (this.#fault === undefined || waitMs <= 0) return this.#fault
+    return `${this.#fault}; the next request is made at ${timeText(now() + waitMs)}`
   }
 
   /**

@@ -79,7 +79,7 @@ class Keeping {
     return this.#current
   }
 
-  start(): this {
+  start(changes: Partial<typeof pace> = {}): this {
     const say = (to: string[]) => (text: string) => {
       to.push(text)
       this.#said.changed()
@@ -95,7 +95,7 @@ class Keeping {
       onObtained: say(this.obtained),
       onFailure: say(this.failures),
       onCaFailure: say(this.caFailures),
-      pace,
+      pace: { ...pace, ...changes },
     })
     return this
   }
@@ -260,6 +260,15 @@ void t.test('a hub retries until it obtains what it lacks', async (t) => {
     await keeping.obtains()
     const keys = joinable.requests.map((each) => JSON.stringify(each['spec']))
     t.equal(new Set(keys).size, keys.length)
+  })
+  await t.test('the wait after a denial ends when a token is handed over', async (t) => {
+    joinable.verdict = 'deny'
+    const keeping = new Keeping(t, joinable).start({ lookMs: 3_600_000 })
+    await keeping.fails(/was denied/)
+    joinable.verdict = 'sign'
+    await keeping.current.replaceToken(tokenOf(joinToken))
+    await keeping.obtains()
+    t.equal(keeping.current.fault, undefined)
   })
   await t.test('a request that waits is found again by the next process', async (t) => {
     joinable.verdict = 'wait'
