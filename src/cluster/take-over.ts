@@ -30,7 +30,9 @@ const recordName = 'nodehub-cluster-taken-over'
  */
 interface Part {
   readonly path: string
-  readonly webhooks?: readonly JsonObject[]
+  readonly webhooks?: readonly Json[]
+  /** Those of its template, which also has webhooks of controllers that do not run. */
+  readonly template?: readonly Json[]
   readonly conversion?: JsonObject
 }
 
@@ -52,15 +54,13 @@ export async function conflictsIn(api: ApiServer): Promise<readonly YurtManagerC
   for (const path of configurations) {
     const configuration = await api.get(path)
     if (configuration === undefined) continue
-    const all = [...(templateOf(configuration) ?? []), ...listAt(configuration, 'webhooks')]
-    const ours = new Map(
-      all.filter(isAboutPools).map((webhook) => [textAt(webhook, 'name'), objectAt(webhook)]),
-    )
-    if (ours.size === 0) continue
+    const webhooks = listAt(configuration, 'webhooks').filter(isAboutPools)
+    const template = templateOf(configuration)?.filter(isAboutPools) ?? []
+    if (webhooks.length + template.length === 0) continue
     const without = withWebhooks(configuration, (these) =>
       these.filter((each) => !isAboutPools(each)),
     )
-    found.push({ part: { path, webhooks: [...ours.values()] }, without })
+    found.push({ part: { path, webhooks, template }, without })
   }
   found.push(...(await controllersIn(api)))
   const conversion = objectAt(await api.get(poolDefinitionPath), 'spec', 'conversion')
@@ -113,13 +113,14 @@ const withControllers = (
 /** A configuration with other webhooks, in its template as well. */
 function withWebhooks(
   configuration: JsonObject,
-  change: (all: readonly Json[]) => readonly Json[],
+  change: (all: readonly Json[], of: 'webhooks' | 'template') => readonly Json[],
 ): JsonObject {
-  const changed = { ...configuration, webhooks: change(listAt(configuration, 'webhooks')) }
+  const webhooks = change(listAt(configuration, 'webhooks'), 'webhooks')
+  const changed = { ...configuration, webhooks }
   const template = templateOf(configuration)
   if (template === undefined) return changed
   const path = ['metadata', 'annotations', templateAnnotation]
-  return withAt(changed, path, JSON.stringify(change(template)))
+  return withAt(changed, path, JSON.stringify(change(template, 'template')))
 }
 
 /**
@@ -176,9 +177,12 @@ function withNodePools(listed: readonly string[]): readonly string[] {
 
 /** A line for each thing that is taken with a part, for the operator. */
 export function describeConflict({ part }: Pick<YurtManagerConflict, 'part'>): string[] {
-  const { path, webhooks, conversion } = part
+  const { path, webhooks, template = [], conversion } = part
   if (conversion) return [`conversion of NodePools by Service ${webhookService}`]
-  if (webhooks) return webhooks.map((each) => `webhook ${textAt(each, 'name')} of ${nameIn(path)}`)
+  if (webhooks) {
+    const names = new Set([...webhooks, ...template].map((each) => textAt(each, 'name')))
+    return [...names].map((name) => `webhook ${name} of ${nameIn(path)}`)
+  }
   return [
     `controller ${nodePoolController} of Deployment ${path.split('/')[5]}/${yurtManager}, which restarts`,
   ]
@@ -276,12 +280,13 @@ async function returned(api: ApiServer, part: Part): Promise<readonly string[]> 
   return describeConflict({ part })
 }
 
-function withPart({ webhooks, conversion }: Part, object: JsonObject): JsonObject {
+function withPart(part: Part, object: JsonObject): JsonObject {
+  const { conversion, webhooks } = part
   if (conversion) return withAt(object, ['spec', 'conversion'], conversion)
   if (!webhooks) return withControllers(object, withNodePools)
-  return withWebhooks(object, (there) => {
+  return withWebhooks(object, (there, of) => {
     const names = new Set(there.map((each) => textAt(each, 'name')))
-    return [...there, ...webhooks.filter((each) => !names.has(textAt(each, 'name')))]
+    return [...there, ...(part[of] ?? []).filter((each) => !names.has(textAt(each, 'name')))]
   })
 }
 

@@ -307,7 +307,10 @@ const foreign = (name: string, resource: string): JsonObject => ({
   rules: [{ resources: [resource] }],
 })
 
-/** As the chart of yurt-manager and its first start leave it. */
+/**
+ * As the chart of yurt-manager and its first start leave it: a webhook of a controller that does
+ * not run is in the template alone.
+ */
 function withYurtManager({ sandbox }: TestCluster): { before: () => unknown } {
   const mutating = [
     foreign('mutate.core.v1.node.openyurt.io', 'nodes'),
@@ -318,7 +321,12 @@ function withYurtManager({ sandbox }: TestCluster): { before: () => unknown } {
   sandbox.create(mutatingConfigurations, {
     metadata: {
       name: 'yurt-manager-mutating-webhook-configuration',
-      annotations: { 'yurt-manager-template': JSON.stringify(mutating) },
+      annotations: {
+        'yurt-manager-template': JSON.stringify([
+          ...mutating,
+          foreign('mutate.nodepool', 'nodepools'),
+        ]),
+      },
     },
     webhooks: mutating,
   })
@@ -392,6 +400,7 @@ void t.test(
       conflicts: [
         'webhook mutate.core.v1.node.openyurt.io of yurt-manager-mutating-webhook-configuration',
         'webhook mutate.core.v1.pod.openyurt.io of yurt-manager-mutating-webhook-configuration',
+        'webhook mutate.nodepool of yurt-manager-mutating-webhook-configuration',
         'webhook validate.nodepool of yurt-manager-validating-webhook-configuration',
         'controller nodepool-controller of Deployment kube-system/yurt-manager, which restarts',
       ],
@@ -399,7 +408,7 @@ void t.test(
     t.strictSame(look(), before, 'and it has touched nothing')
 
     const running = await started(t, cluster, { takeOver: true })
-    t.equal(running.taken.length, 4)
+    t.equal(running.taken.length, 5)
     t.strictSame(look(), {
       mutating: ['mutate.gateway.v1beta1.raven.openyurt.io'],
       validating: ['validate.pod'],
@@ -415,7 +424,7 @@ void t.test(
     sandbox.create(nodePools, {
       metadata: { name: 'p', finalizers: ['nodepool.openyurt.io/nodes'] },
     })
-    t.equal((await giveBack(cluster.api, 'kube-system')).length, 5)
+    t.equal((await giveBack(cluster.api, 'kube-system')).length, 6)
     t.strictSame(look(), before)
     t.strictSame(valueAt(sandbox.get(nodePools, 'p'), 'metadata', 'finalizers') ?? [], [])
     t.notOk(sandbox.get(configMaps, 'nodehub-cluster-taken-over', 'kube-system'))
@@ -436,7 +445,7 @@ void t.test('giving back is retried after a conflict', async (t) => {
     first ??= request
     return request === first
   })
-  t.equal((await giveBack(cluster.api, 'kube-system')).length, 4)
+  t.equal((await giveBack(cluster.api, 'kube-system')).length, 5)
   t.ok(first, 'a write of another client came first')
   t.strictSame(look(), before)
 })
