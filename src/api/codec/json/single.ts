@@ -14,16 +14,36 @@ const versionStart = Buffer.from(',"apiVersion":"')
  * types: lists hold these objects without them. Custom resources have them in alphabetical order,
  * in lists too, and the other projections keep theirs.
  */
-export function separateKind(bytes: Buffer, projection: Projection): { gvk: GVK; bytes: Buffer } {
-  const led = leadingKind(bytes)
+export function separateKind(
+  bytes: Buffer,
+  projection: Projection,
+  led = leadingKind(bytes),
+): { gvk: GVK; bytes: Buffer } {
   if (led) return { gvk: led.gvk, bytes: projection === 'object' ? without(bytes, led.end) : bytes }
   const gvk = gvkIn(bytes)
   if (!gvk) throw new MalformedBody('an object that does not say its kind')
   return { gvk, bytes }
 }
 
-/** Kind and apiVersion, if the object begins with them; `end` is after the apiVersion. */
-function leadingKind(bytes: Buffer): { gvk: GVK; end: number } | undefined {
+/** Kind and apiVersion, if an object begins with them; `end` is after the apiVersion. */
+interface LeadingKind {
+  readonly gvk: GVK
+  readonly end: number
+}
+
+/** The same with the bytes, up to the comma or bracket after the apiVersion. */
+export interface RepeatedKind extends LeadingKind {
+  readonly start: Buffer
+}
+
+/** As the object before began, so do most objects of a watch. */
+export function repeatedKind(bytes: Buffer, before?: RepeatedKind): RepeatedKind | undefined {
+  if (before && startsWith(bytes, 0, before.start)) return before
+  const led = leadingKind(bytes)
+  return led && { ...led, start: Buffer.from(bytes.subarray(0, led.end + 1)) }
+}
+
+function leadingKind(bytes: Buffer): LeadingKind | undefined {
   if (!startsWith(bytes, 0, kindStart)) return undefined
   const kindEnd = valueEnd(bytes, kindStart.length - 1)
   if (!startsWith(bytes, kindEnd, versionStart)) return undefined

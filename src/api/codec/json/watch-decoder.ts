@@ -2,12 +2,12 @@ import { asBuffer } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { Projection } from '../../kube/media-type.ts'
 import { CarriedBytes } from '../carried-bytes.ts'
-import { MalformedBody, parsedJson } from '../malformed-body.ts'
+import { maxObjectBytes, MalformedBody, parsedJson } from '../malformed-body.ts'
 import { statusOf } from '../protobuf/status.ts'
 import type { WatchDecoder } from '../decoder.ts'
 import { bookmarkEvent, isEventType, type WatchEvent } from '../watch.ts'
 import { JsonCursor } from './cursor.ts'
-import { apiObject, separateKind } from './single.ts'
+import { apiObject, repeatedKind, separateKind, type RepeatedKind } from './single.ts'
 import { isSpace, Members } from './members.ts'
 import { Scanner } from './scanner.ts'
 
@@ -18,7 +18,9 @@ const newlineBytes = Buffer.from('\n')
 export class JsonWatchDecoder implements WatchDecoder {
   readonly #projection: Projection
   readonly #scanner = new Scanner()
-  readonly #carry = new CarriedBytes()
+  /** The beginning of a frame that ends in a later chunk; most end in their own. */
+  #carry: CarriedBytes | undefined
+  #led: RepeatedKind | undefined
   #inFrame = false
   gvk: GVK = { group: '', version: '', kind: '' }
 
@@ -35,6 +37,7 @@ export class JsonWatchDecoder implements WatchDecoder {
       if (this.#inFrame) {
         const after = this.#scanner.scan(bytes, at, bytes.length)
         if (after < 0) {
+          this.#carry ??= new CarriedBytes()
           this.#carry.add(bytes.subarray(start))
           break
         }
@@ -56,7 +59,10 @@ export class JsonWatchDecoder implements WatchDecoder {
 
   /** Does not wait for the newline after an event: the event would be late by one. */
   #frame(bytes: Buffer, start: number, after: number, end: number): Buffer {
-    const frame = this.#carry.take(bytes.subarray(start, end))
+    const last = bytes.subarray(start, end)
+    const frame = this.#carry?.take(last) ?? last
+    this.#carry = undefined
+    if (frame.length > maxObjectBytes) throw new MalformedBody('larger than 16 MiB')
     return end > after ? frame : Buffer.concat([frame, newlineBytes])
   }
 
@@ -79,7 +85,8 @@ export class JsonWatchDecoder implements WatchDecoder {
   }
 
   #withoutKind(value: Buffer): Buffer {
-    const { gvk, bytes } = separateKind(value, this.#projection)
+    this.#led = repeatedKind(value, this.#led)
+    const { gvk, bytes } = separateKind(value, this.#projection, this.#led)
     this.gvk = gvk
     return bytes
   }
