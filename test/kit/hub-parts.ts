@@ -107,7 +107,7 @@ export async function startHubParts(
     store,
     () => true,
     {
-      onRecorded: () => undefined,
+      countOf: () => ({ amount: 0 }),
       onStoreFailure: (cause) => storeFailures.push(cause),
       onMalformed: (cause) => malformed.push(cause),
       onEvent: () => undefined,

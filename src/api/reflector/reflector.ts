@@ -77,8 +77,11 @@ export interface BackoffTimes {
 /** Receives what the reflector reads. */
 export interface ReflectorHandler {
   onOpen(): void
-  /** Applies events, without ERROR. Throws `ResourceExpired` if one is missing. */
-  onEvents(events: readonly WatchEvent[]): void
+  /**
+   * Applies events, without ERROR, before the next are read. Throws `ResourceExpired` if one is
+   * missing.
+   */
+  onEvents(events: readonly WatchEvent[]): void | Promise<void>
   /** The open watch has ended. */
   onClosed(): void
   /** A try failed. Without `refusedBackoff` a `RequestRefused` ends the reflector. */
@@ -179,7 +182,7 @@ export class Reflector {
         const error = events.find((event) => event.type === 'ERROR')
         if (error) throw failureOf(error)
         if (events.length === 0) continue
-        this.#handler.onEvents(events)
+        await this.#handler.onEvents(events)
         gotEvents = true
       }
     } finally {

@@ -26,7 +26,8 @@ export type Recordable =
 
 /** The reports of the recorder. No failure keeps an answer from its client. */
 export interface RecorderHooks {
-  readonly onRecorded: (kind: Recordable['kind']) => void
+  /** The number of what was recorded of a kind, which the recorder increments. */
+  readonly countOf: (kind: Recordable['kind']) => { amount: number }
   /** The store failed; the client was answered all the same. */
   readonly onStoreFailure: (cause: unknown) => void
   /** An answer could not be parsed. */

@@ -106,7 +106,7 @@ export class RecordedList implements ListStream {
     try {
       const { storedBefore } = this.#parts
       await this.#replacement.commit({ gvk, resourceVersion: version, extra, storedBefore })
-      this.#parts.hooks.onRecorded('list')
+      this.#parts.hooks.countOf('list').amount++
     } catch (cause) {
       this.#parts.hooks.onStoreFailure(cause)
     } finally {

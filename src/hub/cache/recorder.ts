@@ -167,7 +167,7 @@ export class Recorder {
     const reply: ObjectReply = { ...asItCame, kind: 'object', representation, ...read }
     // What is stored was scanned when it was stored.
     if (this.#store.holds(key, read.object)) {
-      this.hooks.onRecorded('object')
+      this.hooks.countOf('object').amount++
       return reply
     }
     const isWhole = this.#reading(exchange, () => {
@@ -307,7 +307,7 @@ export class Recorder {
 
   #write(kind: Recordable['kind'], written: Promise<void>): Promise<void> {
     return written.then(
-      () => this.hooks.onRecorded(kind),
+      () => void this.hooks.countOf(kind).amount++,
       (cause: unknown) => this.hooks.onStoreFailure(cause),
     )
   }

@@ -53,8 +53,7 @@ import { ownComponent } from '../../api/request/component.ts'
 import { hubIdentity, nodeIdentity } from '../../api/request/identity.ts'
 import { includes, qualifiedResource } from '../../api/kube/gvk.ts'
 import { isReview, type RequestInfo } from '../../api/request/request-info.ts'
-import type { Connectivity } from '../cache/cacher/cacher.ts'
-import type { UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
+import type { Connectivity, UpstreamHandlers } from '../cache/cacher/stored-lister-watcher.ts'
 
 interface CloudPathParts
   extends
@@ -192,7 +191,7 @@ function recorderOf(
       return false
     },
     {
-      onRecorded: (kind) => metrics.recorded.add({ kind }),
+      countOf: (kind) => metrics.recorded.of({ kind }),
       onStoreFailure: (err) => log.error({ err }, 'cannot record an answer'),
       onMalformed: (err, { method, info }) => {
         metrics.malformed.add()

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { event, page, pods, recordingIn, sourceOf } from './recording.ts'
+import { event, page, pods, recordingIn } from './recording.ts'
 
 const podA = '/api/v1/namespaces/default/pods/a'
 
@@ -14,11 +14,11 @@ void t.test('an answer that comes late takes nothing back', async (t) => {
   await using cache = await recordingIn(t.testdir())
   await cache.list(pods, page(10, { a: 9 }))
   const late = cache.ask(podA)
-  await Array.fromAsync(await cache.watch('10', sourceOf(event('MODIFIED', 'a', 12))))
+  await cache.watch('10', event('MODIFIED', 'a', 12))
   await late.answer(aAt(11))
   t.equal(cache.object('a'), '12')
   const gone = cache.ask(podA)
-  await Array.fromAsync(await cache.watch('12', sourceOf(event('DELETED', 'a', 13))))
+  await cache.watch('12', event('DELETED', 'a', 13))
   await gone.answer(aAt(12))
   t.equal(cache.object('a'), 'absent')
 })

@@ -3,9 +3,7 @@ import { join } from 'node:path'
 import { storedKey } from '../../../src/base/stored-key.ts'
 import { RecordedReviews } from '../../../src/hub/answers/recorded-reviews.ts'
 import { Recorder } from '../../../src/hub/cache/recorder.ts'
-import { storedListerWatcher } from '../../../src/hub/cache/cacher/stored-lister-watcher.ts'
-import { decodeWatch } from '../../../src/hub/pipeline/decode-objects.ts'
-import type { WatchEvent } from '../../../src/api/codec/watch.ts'
+import { watchDecoder } from '../../../src/api/codec/watch-decoder.ts'
 import type {
   ByteSource,
   BytesReply,
@@ -70,7 +68,7 @@ export async function recordingIn(directory: string) {
     store,
     () => true,
     {
-      onRecorded: () => undefined,
+      countOf: () => ({ amount: 0 }),
       onStoreFailure: (cause) => failures.push(cause),
       onMalformed: (cause) => failures.push(cause),
       onEvent: () => undefined,
@@ -106,24 +104,10 @@ export async function recordingIn(directory: string) {
     failures,
     ask,
     asked,
-    /** The events of a cacher's watch from a version, which `source` answers. */
-    watch: (
-      resourceVersion: string,
-      source: ByteSource,
-      comparesEvents = false,
-    ): Promise<AsyncIterable<readonly WatchEvent[]>> => {
-      const decoded = async (): Promise<Reply> =>
-        decodeWatch({ ...replyOf([]), source }, [representation])
-      const { identity } = plain
-      return storedListerWatcher({
-        key,
-        representation,
-        store,
-        records: recorder.hooks,
-        upstream: { recorded: decoded, decoded },
-        client: () => ({ identity, credential: 'node' }),
-        comparesEvents: () => comparesEvents,
-      }).watch({ resourceVersion, timeoutSeconds: 60 }, new AbortController().signal)
+    /** Stores the events of a watch from a version, as a cacher does. */
+    watch: async (since: string, body: string): Promise<void> => {
+      const events = watchDecoder('json', 'object').push(Buffer.from(body))
+      await store.apply(key, events, { since })
     },
     list: (url: string, ...chunks: readonly string[]) => ask(url).answer(...chunks),
     /** Keeps the writer busy, so that what is written next is not committed at once. */

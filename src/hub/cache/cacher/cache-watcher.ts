@@ -35,6 +35,12 @@ export interface CacheWatcherParts {
   readonly logEnded: AbortSignal
 }
 
+interface WatcherHooks {
+  readonly onBegin: () => void
+  /** Called once, whatever the reason. */
+  readonly onEnd: (end: WatcherEnd) => void
+}
+
 /** Why a cache watcher ended. */
 export type WatcherEnd = 'done' | 'slow' | 'over' | 'expired'
 
@@ -83,8 +89,9 @@ export class CacheWatcher {
     this.#wake()
   }
 
-  /** The events, in groups; ends cleanly. `onEnd` is called once, whatever the reason. */
-  async *events(onEnd: (end: WatcherEnd) => void): AsyncGenerator<readonly WatchEvent[]> {
+  /** The events, in groups; ends cleanly. */
+  async *events({ onBegin, onEnd }: WatcherHooks): AsyncGenerator<readonly WatchEvent[]> {
+    onBegin()
     using timers = new DisposableStack()
     this.#endings(timers)
     try {
@@ -175,8 +182,8 @@ export class CacheWatcher {
   }
 
   #select(event: ObjectEvent | UnreadEvent): WatchEvent | undefined {
-    if (event.type === 'UNREAD') return event
     const { gvk, encoding, selection } = this.#parts
+    if (event.type === 'UNREAD' || selection.everything) return event
     return selectEvent(selection, gvk, encoding, event)
   }
 

@@ -1,8 +1,10 @@
-import { onAbort, type AbortSignalLike } from '../../../base/abort.ts'
-import { after, elapsed, jitter, sleep, within } from '../../../base/clock.ts'
+import type { AbortSignalLike } from '../../../base/abort.ts'
+import { after, elapsed, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
+import { MalformedBody } from '../../../api/codec/malformed-body.ts'
+import { isPartial } from '../../../api/codec/partial.ts'
 import type { Selection } from '../../../api/codec/selection.ts'
-import { versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
+import { isObjectEvent, versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
 import {
   UnusableAnswer,
   type Credential,
@@ -10,6 +12,7 @@ import {
 } from '../../../http/exchange/exchange.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import {
   ListNotHeld,
@@ -22,21 +25,17 @@ import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders, expiredWatch } from '../../answers/replies.ts'
 import { storedList } from '../../answers/covering-collection.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../../store/store.ts'
+import type { RecorderHooks } from '../recordable.ts'
 import { CacheWatcher, type CacheWatcherParts, type WatcherEnd } from './cache-watcher.ts'
-import { EventLog } from './event-log.ts'
+import { EventLog, type EventMemory } from './event-log.ts'
 import {
   storedListerWatcher,
-  type RecordHooks,
+  untilReachable,
+  type Connectivity,
   type ReflectorClient,
   type UpstreamHandlers,
+  type UpstreamWatch,
 } from './stored-lister-watcher.ts'
-
-/** Whether the hub can reach API servers with a cacher's credential. */
-export interface Connectivity {
-  readonly online: () => boolean | undefined
-  /** Aborts when `online` changes. */
-  readonly changed: () => AbortSignal
-}
 
 export interface CacherHooks {
   /** The change in the number of upstream watches. */
@@ -53,13 +52,13 @@ interface CacherParts {
   readonly representation: Representation
   readonly store: ObjectStore
   readonly upstream: UpstreamHandlers
-  readonly records: RecordHooks
+  readonly records: Pick<RecorderHooks, 'countOf' | 'onStoreFailure' | 'onMalformed'>
   readonly connectivity: (credential: Credential) => Connectivity
   /** How long its upstream watch stays open without cache watchers. */
   readonly idleMs: number
   readonly hooks: CacherHooks
-  /** Called with the growth of its events in memory. */
-  readonly onGrown?: (bytes: number) => void
+  /** That of its events. */
+  readonly memory: EventMemory
   /** Called when it has had no cache watcher for `idleMs`. */
   readonly onIdle?: () => void
 }
@@ -75,9 +74,6 @@ export interface CacheWatchOptions {
   /** Whether it needs the previous state of each object. */
   readonly comparesEvents?: boolean
 }
-
-/** Upstream watches resume at random times within this after an outage. */
-const resumeMs = 1_000
 
 /** A refused collection without cache watchers is retried after so long. */
 const refusedMs = 30_000
@@ -100,6 +96,9 @@ export class Cacher implements AsyncDisposable {
   #client: ReflectorClient
   #log: EventLog | undefined
   #gvk: GVK = { group: '', version: '', kind: '' }
+  /** The version that the upstream watch has reached. */
+  #reached = ''
+  readonly #recorded: { amount: number }
   /** Whether a cache watcher has needed the previous states: its events have them since. */
   #comparesEvents = false
   /** Aborts with a reason when no event follows in the log. */
@@ -116,11 +115,8 @@ export class Cacher implements AsyncDisposable {
     this.#parts = parts
     this.key = parts.key
     this.#client = reading
-    this.#listerWatcher = storedListerWatcher({
-      ...parts,
-      client: () => this.#client,
-      comparesEvents: () => this.#comparesEvents,
-    })
+    this.#recorded = parts.records.countOf('watch')
+    this.#listerWatcher = storedListerWatcher({ ...parts, client: () => this.#client })
     this.#scheduleIdle()
   }
 
@@ -130,10 +126,6 @@ export class Cacher implements AsyncDisposable {
    */
   get version(): string | undefined {
     return this.#parts.store.version(this.key)
-  }
-
-  get #link(): Connectivity {
-    return this.#parts.connectivity(this.#client.credential)
   }
 
   /** The number of its cache watchers. */
@@ -224,10 +216,12 @@ export class Cacher implements AsyncDisposable {
   }
 
   async #reflect(signal: AbortSignal): Promise<void> {
-    const { key, hooks } = this.#parts
+    const { key, connectivity, records, hooks } = this.#parts
     const stored = this.#listerWatcher
+    let upstream: UpstreamWatch | undefined
     const listerWatcher: ListerWatcher = {
       list: async (ending) => {
+        upstream = undefined
         const listed = await stored.list('0', ending)
         // The store does not take the list, and the API server has forgotten what follows the log:
         // the next list may be taken, unless the store keeps one that is older. Of an API server
@@ -237,25 +231,30 @@ export class Cacher implements AsyncDisposable {
           throw new RequestRefused(0, 'the collection stays at its old version')
         else this.#listed()
       },
-      watch: (options, ending) => {
+      watch: async (options, ending) => {
         if (!this.#log) this.#begin()
-        return stored.watch(options, ending)
+        upstream = await stored.watch(options, ending)
+        this.#reached = options.resourceVersion
+        return upstream.events
       },
     }
     const reflector = new Reflector(
       {
         listerWatcher,
         version: () => this.#resumeVersion(),
-        waitUntilReachable: (ending) => this.#reachable(ending),
+        waitUntilReachable: (ending) =>
+          untilReachable(() => connectivity(this.#client.credential), ending),
       },
       {
         onOpen: () => {
           this.#watched(true)
           this.#opened.resolve()
         },
-        onEvents: (events) => this.#take(events),
+        onEvents: (events) => this.#take(events, upstream?.gvk()),
         onClosed: () => this.#watched(false),
         onFailed: (cause) => {
+          if (cause instanceof MalformedBody && upstream)
+            records.onMalformed(cause, upstream.exchange)
           // A list that the store does not take is tried again, perhaps much later.
           if (cause instanceof ListNotHeld) this.#opened.resolve()
           hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused)
@@ -263,19 +262,6 @@ export class Cacher implements AsyncDisposable {
       },
     )
     await reflector.run(signal)
-  }
-
-  /** Waits until the hub can reach an API server, and then a little: others resume as well. */
-  async #reachable(signal: AbortSignal): Promise<void> {
-    let waited = false
-    while (this.#link.online() !== true && !signal.aborted) {
-      waited = true
-      const { promise, resolve } = Promise.withResolvers<void>()
-      using _left = onAbort(signal, resolve)
-      using _changed = onAbort(this.#link.changed(), resolve)
-      await promise
-    }
-    if (waited && !signal.aborted) await sleep(jitter(0, resumeMs), signal)
   }
 
   #watched(is: boolean): void {
@@ -305,7 +291,7 @@ export class Cacher implements AsyncDisposable {
     this.#gvk = objectKind(stored.gvk)
     const { resourceVersion: version, changedAt, listedAt } = stored
     const tail = isNewer(listedAt, changedAt) ? listedAt : changedAt
-    this.#log = new EventLog(version, tail)
+    this.#log = new EventLog(version, tail, this.#parts.memory)
     return true
   }
 
@@ -327,9 +313,16 @@ export class Cacher implements AsyncDisposable {
     return stored
   }
 
-  #take(events: readonly WatchEvent[]): void {
+  /** Resolves once those that arrived together are committed together, and in the log. */
+  async #take(events: readonly WatchEvent[], gvk: GVK | undefined): Promise<void> {
+    // A server may answer with whole objects in place of their metadata.
+    const isPart = this.#parts.representation.projection === 'object' || (gvk && isPartial(gvk))
+    if (!isPart && events.some(isObjectEvent))
+      throw new RequestRefused(200, 'answered in another representation')
+    const isUnread = events.every(({ type }) => type === 'UNREAD')
+    const recorded = isUnread ? events : await this.#record(events)
     const log = this.#log
-    if (log && events.every(({ type }) => type === 'UNREAD')) return this.#publish(log, events)
+    if (log && isUnread) return this.#publish(log, events)
     const version = versionAfter(events)
     if (log === undefined || version === undefined) throw new ResourceExpired()
     const stored = this.version
@@ -339,15 +332,34 @@ export class Cacher implements AsyncDisposable {
     // No event that follows the log can be older.
     if (isNewer(log.version, version))
       throw new UnusableAnswer('the upstream watch sent a past version')
-    this.#publish(log, events)
+    this.#publish(log, recorded)
+  }
+
+  /**
+   * Resolves to the same events, with the previous state of each object where due. The store takes
+   * in what follows the stored version without a gap.
+   */
+  async #record(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
+    const { store, key, records } = this.#parts
+    const options = { since: this.#reached, previous: this.#comparesEvents }
+    this.#reached = versionAfter(events) ?? this.#reached
+    try {
+      const previous = await store.apply(key, events, options)
+      this.#recorded.amount++
+      return options.previous
+        ? events.map((event, at) => withPrevious(event, previous[at]))
+        : events
+    } catch (cause) {
+      records.onStoreFailure(cause)
+      return events
+    }
   }
 
   #publish(log: EventLog, events: readonly WatchEvent[]): void {
-    const { end, bytes } = log
+    const { end } = log
     log.append(events)
     if (log.end === end) return
     for (const watcher of this.#watchers) watcher.wake()
-    if (log.bytes > bytes) this.#parts.onGrown?.(log.bytes - bytes)
   }
 
   /** The store was emptied: its clients list again. */
@@ -358,6 +370,7 @@ export class Cacher implements AsyncDisposable {
 
   /** Ends all cache watchers, at random times. */
   #end(reason: 'over' | 'expired'): void {
+    this.#log?.close()
     this.#log = undefined
     const over = this.#logEnded
     this.#logEnded = new AbortController()
@@ -393,27 +406,28 @@ export class Cacher implements AsyncDisposable {
       headers: answerHeaders(mediaType(encoding, true)),
       representation: () => representation,
       gvk: () => this.#gvk,
-      events: this.#counted(watcher),
+      events: watcher.events({
+        onBegin: () => this.#joined(watcher),
+        onEnd: (end) => this.#left(watcher, end),
+      }),
       isShared: true,
     }
   }
 
-  async *#counted(watcher: CacheWatcher): AsyncGenerator<readonly WatchEvent[]> {
-    const { hooks } = this.#parts
+  #joined(watcher: CacheWatcher): void {
     this.#watchers.add(watcher)
     this.#idle?.[Symbol.dispose]()
     this.#idle = undefined
-    hooks.onWatchers(1)
+    this.#parts.hooks.onWatchers(1)
     this.#run()
-    try {
-      yield* watcher.events((end) => {
-        if (end !== 'done') hooks.onWatcherEnded(end)
-      })
-    } finally {
-      this.#watchers.delete(watcher)
-      hooks.onWatchers(-1)
-      this.#scheduleIdle()
-    }
+  }
+
+  #left(watcher: CacheWatcher, end: WatcherEnd): void {
+    const { hooks } = this.#parts
+    if (end !== 'done') hooks.onWatcherEnded(end)
+    this.#watchers.delete(watcher)
+    hooks.onWatchers(-1)
+    this.#scheduleIdle()
   }
 
   #start(
@@ -467,3 +481,8 @@ export class Cacher implements AsyncDisposable {
 
 const tooOld = (from: string, version: string): string =>
   `too old resource version: ${from} (${version})`
+
+function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {
+  if (previous === undefined || !isObjectEvent(event)) return event
+  return { ...event, previous }
+}

@@ -30,9 +30,11 @@ import { expiredWatch, isForPerson, withStaleness } from '../../answers/replies.
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
 import { textOf } from '../../store/log/address.ts'
-import { Cacher, type CacherHooks, type CacheWatchOptions, type Connectivity } from './cacher.ts'
+import { Cacher, type CacherHooks, type CacheWatchOptions } from './cacher.ts'
+import { EventMemory } from './event-log.ts'
 import {
   storedListerWatcher,
+  type Connectivity,
   type ReflectorClient,
   type UpstreamHandlers,
 } from './stored-lister-watcher.ts'
@@ -86,11 +88,11 @@ export class Cachers implements AsyncDisposable {
   /** Collections that were not stored when a client resumed a watch on them: it got 410. */
   readonly #listed = lruCache<string, true>(mostListed)
   readonly #closing = new AbortController()
-  /** An upper bound of the events' memory: logs may have dropped some since. */
-  #bytesAtMost = 0
+  readonly #memory: EventMemory
 
   constructor(parts: CachersParts) {
     this.#parts = parts
+    this.#memory = new EventMemory(parts.mostBytes, () => this.#shrink())
   }
 
   /** All cachers. */
@@ -100,7 +102,7 @@ export class Cachers implements AsyncDisposable {
 
   /** The memory of all collections' events. */
   get bytes(): number {
-    return [...this.#served.values()].reduce((sum, { bytes }) => sum + bytes, 0)
+    return this.#memory.bytes
   }
 
   /**
@@ -247,18 +249,14 @@ export class Cachers implements AsyncDisposable {
     reading: ReflectorClient,
     least: '' | '0' | ResourceVersion,
   ): Promise<string | undefined> {
-    const { store, upstream, recorder, hooks } = this.#parts
-    const of = { key, representation, store, upstream, records: recorder.hooks }
+    const { upstream, hooks } = this.#parts
     const ending = new AbortController()
     using _over = { [Symbol.dispose]: () => ending.abort() }
     using _client = follow(exchange.signal, ending)
     using _hub = follow(this.#closing.signal, ending)
     try {
-      return await storedListerWatcher({
-        ...of,
-        client: () => reading,
-        comparesEvents: () => false,
-      }).list(least, ending.signal)
+      const of = { key, representation, upstream, client: () => reading }
+      return await storedListerWatcher(of).list(least, ending.signal)
     } catch (cause) {
       // Perhaps none has that version: all API servers lag, or the cluster was restored.
       if (cause instanceof UnusableAnswer && least !== '' && least !== '0')
@@ -312,7 +310,7 @@ export class Cachers implements AsyncDisposable {
         connectivity,
         idleMs,
         hooks,
-        onGrown: (bytes) => this.#bound(bytes),
+        memory: this.#memory,
         onIdle: () => {
           if (this.#served.get(id) === cacher) this.#served.delete(id)
         },
@@ -323,20 +321,13 @@ export class Cachers implements AsyncDisposable {
     return cacher
   }
 
-  /**
-   * Halves the largest logs until all fit. It measures them only where they may not fit: with
-   * hundreds of cachers that would be most of the work of an event.
-   */
-  #bound(grownBy: number): void {
-    const { mostBytes } = this.#parts
-    this.#bytesAtMost += grownBy
-    if (this.#bytesAtMost <= mostBytes) return
-    while (this.bytes > mostBytes) {
+  /** Halves the largest logs until all fit. */
+  #shrink(): void {
+    while (this.bytes > this.#parts.mostBytes) {
       const [most] = this.all.toSorted((a, b) => b.bytes - a.bytes)
-      if (!most) break
+      if (!most?.bytes) break
       most.shrink(most.bytes / 2)
     }
-    this.#bytesAtMost = this.bytes
   }
 
   /** Ends all cache watchers and upstream watches. */

@@ -21,12 +21,36 @@ interface EventGroup {
 /** The memory of an event besides its bytes. */
 const overhead = 256
 
+/** The memory of the events of several logs. */
+export class EventMemory {
+  readonly #most: number
+  readonly #onFull: () => void
+  #bytes = 0
+
+  /** `onFull` is called whenever a log has grown and they take more than `most` bytes. */
+  constructor(most: number, onFull: () => void) {
+    this.#most = most
+    this.#onFull = onFull
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** To be called with the growth of a log, which may be negative. */
+  change(bytes: number): void {
+    this.#bytes += bytes
+    if (bytes > 0 && this.#bytes > this.#most) this.#onFull()
+  }
+}
+
 /**
  * The latest events of one collection, oldest first, for any number of cache watchers. Each has a
  * cursor, and reads at its own pace what the log still has.
  */
 export class EventLog {
   readonly #groups: EventGroup[] = []
+  readonly #memory: EventMemory | undefined
   /** The number of groups dropped. */
   #dropped = 0
   #bytes = 0
@@ -42,9 +66,10 @@ export class EventLog {
    * Begins at `version`; nothing has changed after `tail`. A log whose version does not compare
    * stays empty.
    */
-  constructor(version: string, tail = version) {
+  constructor(version: string, tail = version, memory?: EventMemory) {
     this.#tail = tail
     this.#version = version
+    this.#memory = memory
   }
 
   /** The version of the newest event, bookmark or list. */
@@ -80,7 +105,17 @@ export class EventLog {
     if (added.length === 0) return
     const bytes = added.reduce((sum, event) => sum + sizeOf(event), 0)
     this.#groups.push({ events: added, version: last, bytes })
+    this.#grow(bytes)
+  }
+
+  /** Its readers may go on, and its memory no longer counts. */
+  close(): void {
+    this.#memory?.change(-this.#bytes)
+  }
+
+  #grow(bytes: number): void {
     this.#bytes += bytes
+    this.#memory?.change(bytes)
   }
 
   /**
@@ -107,7 +142,7 @@ export class EventLog {
       const oldest = this.#groups.shift()
       if (!oldest) return
       this.#dropped += 1
-      this.#bytes -= oldest.bytes
+      this.#grow(-oldest.bytes)
       if (isNewer(oldest.version, this.#tail)) this.#tail = oldest.version
     }
   }

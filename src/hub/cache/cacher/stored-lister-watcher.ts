@@ -1,15 +1,12 @@
+import { onAbort } from '../../../base/abort.ts'
+import { jitter, sleep } from '../../../base/clock.ts'
 import type { Exchange, Handler, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-request.ts'
-import { MalformedBody } from '../../../api/codec/malformed-body.ts'
-import { isPartial } from '../../../api/codec/partial.ts'
-import { isObjectEvent, versionAfter, type WatchEvent } from '../../../api/codec/watch.ts'
-import type { ApiObject } from '../../../api/kube/object.ts'
 import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
 import { pathOf } from '../../../api/kube/resources.ts'
-import { RequestRefused, watchQuery, type ListerWatcher } from '../../../api/reflector/reflector.ts'
+import { watchQuery, type WatchOptions } from '../../../api/reflector/reflector.ts'
 import { acceptFor, type Representation } from '../../../api/request/representation.ts'
-import type { CollectionKey, ObjectStore } from '../../store/store.ts'
-import type { RecorderHooks } from '../recordable.ts'
+import type { CollectionKey } from '../../store/store.ts'
 import { refusalOf } from '../refusal.ts'
 
 /** How a cacher reaches the API servers. */
@@ -32,18 +29,16 @@ interface ReflectedCollection {
   readonly key: CollectionKey
   readonly representation: Representation
   readonly upstream: UpstreamHandlers
-  readonly store: ObjectStore
-  readonly records: RecordHooks
   /** Called for each request: the newest credential counts. */
   readonly client: () => ReflectorClient
-  /** Whether a reader of the events needs the previous state of each object. */
-  readonly comparesEvents: () => boolean
 }
 
-/** The reports of recorded events. */
-export type RecordHooks = Pick<RecorderHooks, 'onRecorded' | 'onStoreFailure' | 'onMalformed'>
+/** An open watch at an API server, whose events are not recorded yet. */
+export interface UpstreamWatch extends Pick<WatchReply, 'events' | 'gvk'> {
+  readonly exchange: Exchange
+}
 
-interface StoredListerWatcher extends Omit<ListerWatcher, 'list'> {
+interface StoredListerWatcher {
   /**
    * Resolves to the version of the list. `resourceVersion` is '0' for a list of any age, '' for a
    * consistent read, or a version than which the list is not older.
@@ -52,9 +47,10 @@ interface StoredListerWatcher extends Omit<ListerWatcher, 'list'> {
     resourceVersion: '' | '0' | ResourceVersion,
     signal: AbortSignal,
   ) => Promise<string>
+  readonly watch: (options: WatchOptions, signal: AbortSignal) => Promise<UpstreamWatch>
 }
 
-/** Reads a collection into the store. */
+/** Reads a collection, its lists into the store. */
 export function storedListerWatcher(of: ReflectedCollection): StoredListerWatcher {
   const { key, representation, upstream } = of
   const url = (query: Record<string, string>): string => {
@@ -93,58 +89,32 @@ export function storedListerWatcher(of: ReflectedCollection): StoredListerWatche
       const exchange = request('watch', watchQuery(options), signal)
       const reply = await upstream.decoded(exchange)
       if (reply.kind !== 'watch') throw refusalOf(reply)
-      return recordedEvents(of, exchange, reply, options.resourceVersion)
+      return { exchange, events: reply.events, gvk: reply.gvk }
     },
   }
 }
 
-/** The events, all in this representation, each committed before it is passed on. */
-async function* recordedEvents(
-  of: ReflectedCollection,
-  exchange: Exchange,
-  { events, gvk }: WatchReply,
-  from: string,
-): AsyncGenerator<readonly WatchEvent[]> {
-  const { representation, records } = of
-  let since = from
-  try {
-    for await (const group of events) {
-      // A server may answer with whole objects in place of their metadata.
-      const isPart = representation.projection === 'object' || isPartial(gvk())
-      if (!isPart && group.some(isObjectEvent))
-        throw new RequestRefused(200, 'answered in another representation')
-      yield await recorded(of, group, since)
-      since = versionAfter(group) ?? since
-    }
-  } catch (error) {
-    if (error instanceof MalformedBody) records.onMalformed(error, exchange)
-    throw error
-  }
+/** Whether the hub can reach API servers with a cacher's credential. */
+export interface Connectivity {
+  readonly online: () => boolean | undefined
+  /** Aborts when `online` changes. */
+  readonly changed: () => AbortSignal
 }
+
+/** Upstream watches resume at random times within this after an outage. */
+const resumeMs = 1_000
 
 /**
- * Resolves once those that arrived together are committed together, to the same events, with the
- * previous state of each object where due. `since`: the version that the watch has reached. The
- * store takes in what follows the stored version without a gap.
+ * Resolves when the hub can reach an API server, and then a little later: others resume as well.
  */
-async function recorded(
-  { store, key, records, comparesEvents }: ReflectedCollection,
-  events: readonly WatchEvent[],
-  since: string,
-): Promise<readonly WatchEvent[]> {
-  if (events.every(({ type }) => type === 'ERROR' || type === 'UNREAD')) return events
-  try {
-    const options = { since, previous: comparesEvents() }
-    const previous = await store.apply(key, events, options)
-    records.onRecorded('watch')
-    return options.previous ? events.map((event, at) => withPrevious(event, previous[at])) : events
-  } catch (cause) {
-    records.onStoreFailure(cause)
-    return events
+export async function untilReachable(link: () => Connectivity, signal: AbortSignal): Promise<void> {
+  let waited = false
+  while (link().online() !== true && !signal.aborted) {
+    waited = true
+    const { promise, resolve } = Promise.withResolvers<void>()
+    using _left = onAbort(signal, resolve)
+    using _changed = onAbort(link().changed(), resolve)
+    await promise
   }
-}
-
-function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {
-  if (previous === undefined || !isObjectEvent(event)) return event
-  return { ...event, previous }
+  if (waited && !signal.aborted) await sleep(jitter(0, resumeMs), signal)
 }

@@ -181,7 +181,10 @@ export class LogStore implements ObjectStore {
 
   copyOf<Key extends Pick<ObjectKey, 'partition' | 'gvr'>>(key: Key): Key {
     const { partition, gvr } = key
-    if (partition.identity === unprovenIdentity || !this.#parts.isShared(gvr)) return key
+    const { identity } = partition
+    // That of all callers is such a copy already, as a cacher's key for each event.
+    if (identity === everyone || identity === unprovenIdentity || !this.#parts.isShared(gvr))
+      return key
     return { ...key, partition: { ...partition, identity: everyone } }
   }
 

@@ -70,7 +70,7 @@ const cachersOf = (
     recorder: {
       recordsWatch: () => true,
       hooks: {
-        onRecorded: () => undefined,
+        countOf: () => ({ amount: 0 }),
         onStoreFailure: () => undefined,
         onMalformed: () => undefined,
         onEvent: () => undefined,
