@@ -201,7 +201,7 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
 
   #received(bytes: number): void {
     const { traffic, exchange } = this.#outgoing
-    this.#upstream.received()
+    this.#upstream.receivedAt = elapsed()
     traffic.receivedBytes += bytes
     exchange.follower?.received(bytes)
   }

@@ -72,7 +72,7 @@ export const upgrader = (
       answered: (status) => endAttempt(span, status),
       from: 'cloud',
       underWay: upstream.underWay,
-      received: () => upstream.received(),
+      received: () => (upstream.receivedAt = elapsed()),
     }
   }, answerMs)
 

@@ -118,8 +118,9 @@ export class Upstream implements LoadBalancedHost {
   #next: Disposable | undefined
   /** The next probe is one of the schedule, not one after a failure. */
   #due = false
-  #receivedAt = -Infinity
-  #unresponsive = false
+  /** When bytes of an answer came last, by the clock of `elapsed`: who reads them sets it. */
+  receivedAt = -Infinity
+  #unansweredAt = -Infinity
   /** When a request failed last, or it became unhealthy. */
   #failedAt = -Infinity
   /** When the last probe began that found it ready. */
@@ -161,12 +162,12 @@ export class Upstream implements LoadBalancedHost {
   get availability(): Availability {
     switch (this.health) {
       case 'healthy':
-        if (this.#unresponsive) return 'unresponsive'
+        if (this.unresponsive) return 'unresponsive'
         return this.#outliers.ejected || this.#isInDoubt || this.#hasRefusedLately
           ? 'ejected'
           : 'ready'
       case 'unready':
-        return this.#unresponsive ? 'unresponsive' : 'unready'
+        return this.unresponsive ? 'unresponsive' : 'unready'
       case 'unknown':
       case 'unhealthy':
         return 'unhealthy'
@@ -204,13 +205,7 @@ export class Upstream implements LoadBalancedHost {
 
   /** Whether bytes came from it since `then`, by the clock of `elapsed`. */
   receivedSince(then: number): boolean {
-    return this.#receivedAt >= then
-  }
-
-  /** To be called for bytes of an answer. */
-  received(): void {
-    this.#receivedAt = elapsed()
-    this.#unresponsive = false
+    return this.receivedAt >= then
   }
 
   /**
@@ -218,7 +213,7 @@ export class Upstream implements LoadBalancedHost {
    * though its health has not changed yet.
    */
   get unresponsive(): boolean {
-    return this.#unresponsive
+    return this.#unansweredAt > this.receivedAt
   }
 
   /** Adds a request that waits, until `waitNoLonger`. */
@@ -262,13 +257,13 @@ export class Upstream implements LoadBalancedHost {
   }
 
   #markUnresponsive(): void {
-    this.#unresponsive = true
+    this.#unansweredAt = elapsed()
     for (const each of this.#waiting) each.giveUp()
   }
 
   /** To be called when it has answered a request. */
   answered(): void {
-    this.received()
+    this.receivedAt = elapsed()
     this.#outliers.answered()
   }
 
@@ -367,7 +362,7 @@ export class Upstream implements LoadBalancedHost {
       return true
     }
     if (result !== 'unhealthy') {
-      this.#unresponsive = false
+      this.#unansweredAt = -Infinity
       this.#lastProbeMs = elapsed() - began
     } else if (this.#lastError instanceof ProbeTimeout) this.#markUnresponsive()
     if (this.#counts(result)) this.#count(result)
