@@ -103,8 +103,8 @@ export const requestId = (): string => `${prefix}-${++last}`
 export interface SinkCallbacks {
   /** Called with the cause when an answer fails while its client is still connected. */
   readonly onBroken: (cause: unknown) => void
-  /** Called with the bytes of each part as it is written. */
-  readonly wrote: (bytes: number) => void
+  /** The one that the answer is for. */
+  readonly client: WaitingClient
   /** Called when the client has taken something written; absent: no one waits for that. */
   readonly onTaken?: () => void
 }
@@ -136,8 +136,8 @@ export class StreamSink implements Sink {
   write(chunk: Uint8Array, onWritten?: () => void): boolean {
     this.#started = true
     const stream = this.#stream
-    this.#options.wrote(chunk.byteLength)
-    const { onTaken } = this.#options
+    const { client, onTaken } = this.#options
+    client.wrote(chunk.byteLength)
     if (onWritten === undefined) stream.write(chunk, onTaken)
     else
       stream.write(chunk, (failure) => {

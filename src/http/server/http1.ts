@@ -259,10 +259,6 @@ class Http1Answer implements PendingRequest, ResponseWriter, SinkOptions {
     this.response.destroy(cause)
   }
 
-  wrote(bytes: number): void {
-    this.client.wrote(bytes)
-  }
-
   onBroken(cause: unknown): void {
     this.#parts.onBroken(cause)
   }

@@ -252,7 +252,7 @@ export class Http2Connections implements Drainable, Disposable {
     const writer = writerOf(stream, incoming.method === 'HEAD', {
       onBroken,
       onTaken,
-      wrote: (bytes) => client.wrote(bytes),
+      client,
       // As in an API server (apiserver pkg/endpoints/filters/authentication.go): a flood of
       // refusals needs new connections.
       onHead: (status, last) => {
@@ -275,7 +275,7 @@ function writerOf(
   {
     onBroken,
     onTaken,
-    wrote,
+    client,
     onHead,
   }: Required<SinkCallbacks> & { readonly onHead: (status: number, last: boolean) => void },
 ): ResponseWriter {
@@ -298,7 +298,7 @@ function writerOf(
         breakOff: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
         onBroken,
         onTaken,
-        wrote,
+        client,
       }),
   }
 }

@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import t from 'tap'
-import { StreamSink } from '../../../src/http/server/answer.ts'
+import { StreamSink, WaitingClient } from '../../../src/http/server/answer.ts'
 
 interface Written {
   readonly stream: Writable
@@ -20,7 +20,7 @@ function written(): Written {
     breakOff: () => undefined,
     onBroken: () => undefined,
     onTaken: () => undefined,
-    wrote: () => undefined,
+    client: new WaitingClient(),
   })
   for (const name of ['first', 'second']) sink.write(Buffer.from(name), () => taken.push(name))
   return { stream, taken, go: () => go?.() }
@@ -45,7 +45,7 @@ void t.test(
       breakOff: () => undefined,
       onBroken: (cause) => broken.push(cause),
       onTaken: () => undefined,
-      wrote: () => undefined,
+      client: new WaitingClient(),
     })
     const [first, second] = [new Error('at its API server'), new Error('at its listener')]
     sink.fail(first)
