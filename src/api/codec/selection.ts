@@ -10,8 +10,7 @@ import {
 } from '../kube/selectors.ts'
 import { cursorOf, type Cursor } from './cursor.ts'
 import { schemaOf } from './schema/schema.ts'
-import { filteredEvent } from './filtered-event.ts'
-import { isObjectEvent, type WatchEvent } from './watch.ts'
+import { filteredEvent, isObjectEvent, type WatchEvent } from './watch.ts'
 
 /** The namespace and selectors of a list or watch. */
 export interface Selectors {

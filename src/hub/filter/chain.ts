@@ -1,7 +1,6 @@
 import { cursorOf, isMirrorPod, type Cursor } from '../../api/codec/cursor.ts'
 import { applyEdits } from '../../api/codec/edit.ts'
-import { filteredEvent } from '../../api/codec/filtered-event.ts'
-import { isObjectEvent, type WatchEvent } from '../../api/codec/watch.ts'
+import { filteredEvent, isObjectEvent, type WatchEvent } from '../../api/codec/watch.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
@@ -72,46 +71,47 @@ export type OnDecision = (
   cause?: unknown,
 ) => void
 
-/**
- * The object as the filters show it, each of them the result of those before it, up to one that
- * withholds it: `undefined`.
- */
-export function decide(
-  active: readonly ActiveFilter[],
-  gvk: GVK,
-  encoding: Encoding,
-  object: ApiObject,
-  onDecision: OnDecision,
-): ApiObject | undefined {
-  let result = object
-  // Of `result`: it scans an object once for all the filters that leave it.
-  let cursor: Cursor | undefined
-  for (const { definition, filter } of active) {
-    const { name } = definition
-    try {
-      cursor ??= cursorOf(encoding, gvk, result)
-      const decision = filter(cursor)
-      if (decision !== 'leave' && isMirror(gvk, encoding, object)) return object
-      if (decision === 'withhold') {
-        if (definition.withholds === false) throw new Error('the filter may withhold nothing')
-        onDecision(name, 'withheld')
-        return undefined
-      }
-      const edited = decision === 'leave' ? result : applyEdits(encoding, gvk, result, decision)
-      const isAsLong = edited.bytes.byteLength === result.bytes.byteLength
-      if (definition.keepsLength && encoding === 'protobuf' && !isAsLong)
-        throw new Error('the filter may change no length')
-      onDecision(name, edited === result ? 'left' : 'edited')
-      if (edited !== result) cursor = undefined
-      result = edited
-    } catch (cause) {
-      if (isMirror(gvk, encoding, object)) return object
-      onDecision(name, 'failed', cause)
-      if (definition.onError === 'withhold') return undefined
-    }
+/** Reports the decisions that count to an observer. */
+export const reportingTo =
+  ({ onFailure, onDecision }: FilterObserver): OnDecision =>
+  (filter, decision, cause) => {
+    if (decision === 'failed') onFailure(filter, cause)
+    else if (decision !== 'left') onDecision?.(filter, decision)
   }
-  return result
-}
+
+/** The `apply` of a chain of these filters; `onDecision` is called for each that decides. */
+export const applying =
+  (active: readonly ActiveFilter[], onDecision: OnDecision): FilterChain['apply'] =>
+  (gvk, encoding, object) => {
+    let result = object
+    // Of `result`: it scans an object once for all the filters that leave it.
+    let cursor: Cursor | undefined
+    for (const { definition, filter } of active) {
+      const { name } = definition
+      try {
+        cursor ??= cursorOf(encoding, gvk, result)
+        const decision = filter(cursor)
+        if (decision !== 'leave' && isMirror(gvk, encoding, object)) return object
+        if (decision === 'withhold') {
+          if (definition.withholds === false) throw new Error('the filter may withhold nothing')
+          onDecision(name, 'withheld')
+          return undefined
+        }
+        const edited = decision === 'leave' ? result : applyEdits(encoding, gvk, result, decision)
+        const isAsLong = edited.bytes.byteLength === result.bytes.byteLength
+        if (definition.keepsLength && encoding === 'protobuf' && !isAsLong)
+          throw new Error('the filter may change no length')
+        onDecision(name, edited === result ? 'left' : 'edited')
+        if (edited !== result) cursor = undefined
+        result = edited
+      } catch (cause) {
+        if (isMirror(gvk, encoding, object)) return object
+        onDecision(name, 'failed', cause)
+        if (definition.onError === 'withhold') return undefined
+      }
+    }
+    return result
+  }
 
 /** Mirror pods pass unchanged. */
 const isMirror = (gvk: GVK, encoding: Encoding, object: ApiObject): boolean => {

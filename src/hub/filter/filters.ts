@@ -10,7 +10,8 @@ import {
   type ResourceVerb,
 } from '../../api/request/request-info.ts'
 import {
-  decide,
+  applying,
+  reportingTo,
   type RequestScope,
   type FilterChain,
   type FilterObserver,
@@ -53,6 +54,7 @@ interface BuiltFilter {
  */
 export class Filters {
   readonly #observer: FilterObserver
+  readonly #report: OnDecision
   readonly #changed = new Broadcast()
   readonly #warned = new Map<string, string>()
   #definitions: readonly FilterDefinition[]
@@ -65,6 +67,7 @@ export class Filters {
 
   constructor(definitions: readonly FilterDefinition[], inputs: Inputs, observer: FilterObserver) {
     this.#observer = observer
+    this.#report = reportingTo(observer)
     this.#definitions = definitions
     this.#inputs = inputs
     this.#buildFilters()
@@ -125,9 +128,10 @@ export class Filters {
   ): DecidedObject {
     const definitions = this.#matching(component, gvr, 'list', undefined)
     const decisions: FilterDecision[] = []
-    const object = decide(this.#active(definitions), ...of, (filter, decision) =>
+    const apply = applying(this.#active(definitions), (filter, decision) =>
       decisions.push({ filter, decision }),
     )
+    const object = apply(...of)
     return { decisions, object, waitsFor: missingInputs(definitions, this.#inputs) }
   }
 
@@ -263,13 +267,8 @@ export class Filters {
       missingInputs: missingInputs(definitions, this.#inputs),
       needs: new Set(definitions.flatMap(({ needs }) => needs)),
       keepsLengths: active.every(({ definition }) => definition.keepsLength),
-      apply: (gvk, encoding, object) => decide(active, gvk, encoding, object, this.#observe),
+      apply: applying(active, this.#report),
     }
-  }
-
-  readonly #observe: OnDecision = (filter, decision, cause) => {
-    if (decision === 'failed') this.#observer.onFailure(filter, cause)
-    else if (decision !== 'left') this.#observer.onDecision?.(filter, decision)
   }
 }
 
