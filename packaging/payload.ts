@@ -77,7 +77,7 @@ export function stagePayload(root: string, { project, node }: PayloadSource): Pa
   }
   files.set(manPageFile, { content: manPage, mode: 0o644 })
   write(join(root, configSchemaFile), JSON.stringify(configSchema(), undefined, 2), 0o644)
-  const pages = ['CHANGELOG.md', 'docs/*.md', 'docs/status-page/*.webp']
+  const pages = ['CHANGELOG.md', 'docs/**/*.*']
   for (const page of globSync(pages, { cwd: checkout }))
     write(join(program, page), readFileSync(join(checkout, page)), 0o644)
   for (const [path, { content, mode }] of files) write(join(root, path), content, mode)

@@ -98,7 +98,7 @@ async function runsIn(t: Test, root: string): Promise<void> {
     t.ok(existsSync(join(root, 'usr/share', path)), path)
   t.match(readFileSync(join(root, manPageFile), 'utf8'), '.SS cluster check\n')
   t.match(readFileSync(join(root, configSchemaFile), 'utf8'), '"server-addr"')
-  for (const page of ['CHANGELOG.md', 'docs/offline-node.md', 'docs/status-page/offline.webp'])
+  for (const page of ['CHANGELOG.md', 'docs/design/parity.md', 'docs/status-page/offline.webp'])
     t.ok(existsSync(join(root, 'opt/nodehub', page)), page)
   t.equal(await whyNotRunnable(root, { node: '/opt/nodehub/bin/node' }), undefined)
   t.equal(statSync(join(root, 'etc/nodehub/config.yaml')).mode & 0o777, 0o600)
