@@ -531,7 +531,7 @@ const sections = [
             ...todo(remedy),
           ]),
         ...unwell(notes),
-        ...todo(linkRemedy(upstreams)),
+        ...todo(upstreams.find(({ remedy }) => remedy)?.remedy),
       ],
     }),
   ),
@@ -742,25 +742,6 @@ function bootSentence(boot) {
     : '▲ The node would not come back without a link.'
   return element('p', { class: 'warn' }, words)
 }
-
-/** What to do about API servers that do not answer, by the last error of the first of them. */
-function linkRemedy(upstreams) {
-  const { origin, lastError } = upstreams.find((each) => each.lastError !== undefined) ?? {}
-  if (lastError === undefined) return undefined
-  const [, remedy] = causes.find(([error]) => error.test(lastError))
-  return `${remedy} To compare, here and at another node: curl -k ${origin}/healthz`
-}
-
-const causes = [
-  [/ECONNREFUSED/, 'The host answers, and no API server listens at that port.'],
-  [/ENOTFOUND|EAI_AGAIN/, 'The name is not resolved: look at /etc/resolv.conf.'],
-  [
-    /ECONNRESET|disconnected|hang up/,
-    'Something on the way closes connections: a firewall, or a load balancer without API servers.',
-  ],
-  [/signed|certificate/i, 'Compare the CA files: nodehub inspect certificates.'],
-  [/./, 'If another node reaches it, the link of this one is at fault; else the API server is.'],
-]
 
 /** What to do about a line of readiness that is no check. */
 const noteRemedies = [

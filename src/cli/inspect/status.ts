@@ -32,6 +32,7 @@ const runningTable = ({
       ['API SERVER', 'HEALTH', 'SINCE'],
       upstreams.map(({ origin, health, since }) => [origin, health, since]),
     ),
+    upstreams.map(upstreamLine).join(''),
     outageLine(lastHour, at) + fullLine(saturation),
     notes.map((line) => `${line}\n`).join(''),
   )
@@ -44,6 +45,9 @@ function checkRow({ name, fault, required }: HubStatus['checks'][number]): reado
 
 const remedyLine = ({ name, remedy }: HubStatus['checks'][number]): string =>
   remedy === undefined ? '' : `About ${name}: ${remedy}.\n`
+
+const upstreamLine = ({ origin, remedy }: HubStatus['upstreams'][number]): string =>
+  remedy === undefined ? '' : `About ${origin}: ${remedy}\n`
 
 /** That the hub was offline lately, where it is online again, too. */
 function outageLine({ online = [] }: Partial<HubStatus['lastHour']>, at: string): string {

@@ -21,7 +21,7 @@ const isRoot = process.platform === 'linux' && process.getuid?.() === 0
 const rowsIn = (folder: string): Readonly<Record<string, Row>> => ({
   status: {
     code: 0,
-    says: /on edge-1 is ready and offline since [^]*^Offline in \d of the last 60 minutes/m,
+    says: /on edge-1 is ready and offline since [^]*^About http\S+: .*curl -k http[^]*^Offline in \d of the last 60 minutes/m,
   },
   upstreams: { code: 1, says: /^http\S+ +unhealthy [^]*^API SERVER +LAST FAILED/m },
   cache: { code: 0, says: /^pods +node +spec\.nodeName=edge-1 /m },

@@ -178,11 +178,31 @@ function upstreamStatus(upstream: Upstream, connections: Connections) {
     ...(probeMs !== undefined && { probeMs: Math.round(probeMs * 10) / 10 }),
     connections: connections.open(origin),
     /** Why the last probe failed; absent where it succeeded. */
-    ...(lastError && { lastError: lastError.message }),
+    ...(lastError && {
+      lastError: lastError.message,
+      remedy: remedyOf(origin, lastError.message),
+    }),
     /** The latest first. */
     failures: failures.map((failure) => ({ ...failure, at: time(failure.at) })),
   }
 }
+
+/** What to do about an API server whose last probe failed. */
+function remedyOf(origin: string, error: string): string {
+  const remedy = causes.find(([cause]) => cause.test(error))?.[1]
+  return `${remedy} To compare, here and at another node: curl -k ${origin}/healthz`
+}
+
+const causes: readonly (readonly [RegExp, string])[] = [
+  [/ECONNREFUSED/, 'The host answers, and no API server listens at that port.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'The name is not resolved: look at /etc/resolv.conf.'],
+  [
+    /ECONNRESET|disconnected|hang up/,
+    'Something on the way closes connections: a firewall, or a load balancer without API servers.',
+  ],
+  [/signed|certificate/i, 'Compare the CA files: nodehub inspect certificates.'],
+  [/^/, 'If another node reaches it, the link of this one is at fault; else the API server is.'],
+]
 
 /** The last boot verdict, shortened: the pods that would not come back first. */
 export function bootStatus(verdict: BootVerdict | undefined) {

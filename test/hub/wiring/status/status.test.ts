@@ -116,7 +116,9 @@ void t.test('through an outage and a restart it shows what is lost, and since wh
   t.match(offline, {
     ready: true,
     link: { online: false, since: String },
-    upstreams: [{ health: 'unhealthy', lastError: String }],
+    upstreams: [
+      { health: 'unhealthy', lastError: String, remedy: /no API server listens .*curl -k/ },
+    ],
   })
   t.ok((offline.upstreams[0]?.failures[0]?.times ?? 0) >= 1)
   t.ok(offline.log.some(({ level, message }) => level === 'warn' && message.startsWith('offline')))
