@@ -268,7 +268,13 @@ async function joined(values: Values, terminal: Terminal, progress: Progress): P
   const files = new NodeFiles(values.root)
   const nodePool = values['nodepool-name'] ?? ''
   progress.isInCluster = await bootstrapped(values, files, terminal)
-  const api = new ApiServer(files, values['kubelet-kubeconfig'])
+  const kubeconfig = values['kubelet-kubeconfig']
+  if (!files.isThere(kubeconfig)) {
+    throw new CannotJoin(
+      `${kubeconfig} is not there: a bare node joins with --join-token (docs/join.md); join knows kubeadm's paths, and not those of k3s or RKE2`,
+    )
+  }
+  const api = new ApiServer(files, kubeconfig)
   const yurthub = yurthubOf(files, values['manifest-dir'])
   const node = values['node-name'] ?? api.nodeName
   const names = node === undefined ? [hostname()] : [hostname(), node]
