@@ -15,7 +15,8 @@ export interface Transport {
 /** Files and tokens are read again at most this often, as client-go does. */
 const refreshMs = 60_000
 
-const mostConnections = 32
+/** For the most `--workers`, and with them watches, lookups of reviews and the Lease's renewals. */
+const mostConnections = 320
 
 /** TCP's own probes, below the time after which NATs forget an idle connection. */
 const keepAliveProbeMs = 30_000
