@@ -43,15 +43,25 @@ export const documentedLines = (): DocumentedLine[] =>
     .toSorted()
     .flatMap((page) => [...linesIn(page), ...linesInText(page)])
 
-/** Commands of the hub that the text of a page names, whole or in part. */
-export const namedCommands = (): DocumentedLine[] =>
-  globSync(['*.md', 'docs/**/*.md'], { exclude: ['CHANGELOG.md'] })
-    .toSorted()
-    .flatMap((page) =>
-      [...readFileSync(page, 'utf8').matchAll(/`(nodehub [a-z][^`:]*)`/g)].map(
-        ([, words = '']) => ({ page, line: words.replaceAll(/\s+/g, ' ') }),
-      ),
-    )
+/** Commands of the hub that the text of a page or a message names, whole or in part. */
+export const namedCommands = (): DocumentedLine[] => [
+  ...namedIn(
+    globSync(['*.md', 'docs/**/*.md'], { exclude: ['CHANGELOG.md'] }),
+    /`(nodehub [a-z][^`:]*)`/g,
+  ),
+  ...namedIn(
+    globSync('src/**/*.{ts,js,html}'),
+    /(?<!kubectl )(nodehub (?:inspect [a-z-]+|[a-z-]+(?= --))(?: --[a-z-]+)*)/g,
+  ),
+]
+
+const namedIn = (pages: readonly string[], command: RegExp): DocumentedLine[] =>
+  pages.toSorted().flatMap((page) =>
+    [...readFileSync(page, 'utf8').matchAll(command)].map(([, words = '']) => ({
+      page,
+      line: words.replaceAll(/\s+/g, ' '),
+    })),
+  )
 
 /** The commands of the hub among these, without what a shell does with their output. */
 export const documentedCommands = (): string[] =>

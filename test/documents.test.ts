@@ -104,7 +104,7 @@ void t.test('the pages about the code name existing files only', async (t) => {
   }
 })
 
-void t.test('every command that a page shows or names is there, with its flags', async (t) => {
+void t.test('every command that a page or a message names is there, with its flags', async (t) => {
   const helps = new Map<string, string>()
   const helpOf = async (words: readonly string[]): Promise<string> => {
     let help = helps.get(words.join()) ?? ''
@@ -118,7 +118,9 @@ void t.test('every command that a page shows or names is there, with its flags',
   t.ok(named.length > 40)
   for (const { page, line } of named) {
     const [, command = '', ...words] = line.split(' ')
-    const help = await helpOf([command])
+    const [report = ''] = words
+    const isReport = command === 'inspect' && /^[a-z]/.test(report)
+    const help = await helpOf(isReport ? [command, report] : [command])
     for (const word of words.filter((each) => /^[a-z-]/.test(each) && each !== '--help'))
       t.ok(help.includes(word.replace(/=.*/, '')), `${page}: ${line}`)
   }
