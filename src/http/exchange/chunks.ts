@@ -1,7 +1,7 @@
 import { joined, lengthOf } from '../../base/bytes.ts'
 import { turn } from '../../base/clock.ts'
 import { isProgrammingError } from '../../base/expected-fault.ts'
-import { UnusableAnswer, type ByteSource, type UpstreamReply, type Sink } from './exchange.ts'
+import { UnusableAnswer, type ByteSource, type UpstreamReply } from './exchange.ts'
 
 /** A body ended early: its sender, the connection, or the end of the request broke it off. */
 export class BrokenStream extends Error {
@@ -17,6 +17,11 @@ export class BrokenStream extends Error {
  */
 const asBrokenStream = (cause: unknown): unknown =>
   isProgrammingError(cause) || cause instanceof BrokenStream ? cause : new BrokenStream(cause)
+
+/** Reads one body, from chunks split anywhere. */
+interface Decoder<T> {
+  push(chunk: Uint8Array): T[]
+}
 
 /** How many bytes may wait for the reader before the source has to stop. */
 export const bufferedBytes = 1024 * 1024
@@ -96,12 +101,29 @@ export class Chunks implements AsyncIterable<readonly Uint8Array[]> {
     return taken
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<readonly Uint8Array[]> {
+  [Symbol.asyncIterator](): AsyncGenerator<readonly Uint8Array[]> {
+    return this.#steps()
+  }
+
+  /** What the chunks have completed. Ends cleanly where the source breaks off: all is yielded. */
+  decoded<T>(decoder: Decoder<T>): AsyncGenerator<readonly T[]> {
+    return this.#steps(decoder)
+  }
+
+  #steps(): AsyncGenerator<readonly Uint8Array[]>
+  #steps<T>(decoder: Decoder<T>): AsyncGenerator<readonly T[]>
+  async *#steps<T>(decoder?: Decoder<T>): AsyncGenerator<readonly (T | Uint8Array)[]> {
     try {
       for (;;) {
-        if (this.#waiting.length > 0) yield this.#take()
-        else if (this.#cause) throw asBrokenStream(this.#cause)
-        else if (this.#over) return
+        if (this.#waiting.length > 0) {
+          const chunks = this.#take()
+          const step = decoder ? chunks.flatMap((chunk) => decoder.push(chunk)) : chunks
+          if (step.length > 0) yield step
+        } else if (this.#cause) {
+          const cause = asBrokenStream(this.#cause)
+          if (decoder && cause instanceof BrokenStream) return
+          throw cause
+        } else if (this.#over) return
         else {
           await new Promise<void>((resolve) => {
             this.#wake = resolve
@@ -170,11 +192,3 @@ export function sourceOf(
     }
   }
 }
-
-/** The methods of a sink, for a layer that replaces some of them. */
-export const delegateTo = (sink: Sink): Sink => ({
-  write: (chunk, onWritten) => sink.write(chunk, onWritten),
-  drained: () => sink.drained(),
-  end: (trailers) => sink.end(trailers),
-  fail: (cause) => sink.fail(cause),
-})

@@ -7,9 +7,8 @@ import { MalformedBody } from '../../api/codec/malformed-body.ts'
 import { readObject } from '../../api/codec/object.ts'
 import { isPartial } from '../../api/codec/partial.ts'
 import { watchDecoder } from '../../api/codec/watch-decoder.ts'
-import type { WatchEvent } from '../../api/codec/watch.ts'
 import { showing } from '../filter/filter.ts'
-import { bodyOf, BrokenStream, Chunks } from '../../http/exchange/chunks.ts'
+import { bodyOf, Chunks } from '../../http/exchange/chunks.ts'
 import type {
   BodyReply,
   BytesReply,
@@ -128,20 +127,7 @@ export function decodeWatch(
     status === 200 && isReadable(unread.headers) && representation?.projection !== 'table'
   if (!representation || !isRead) return unread
   const reply = inflated(unread, {}, onUnpacked)
-  const chunks = new Chunks(bodyOf(reply))[Symbol.asyncIterator]()
   const cutter = watchDecoder(representation.encoding, representation.projection)
-  const events = async function* (): AsyncGenerator<readonly WatchEvent[]> {
-    try {
-      for await (const group of chunks) {
-        const each = group.flatMap((chunk) => cutter.push(chunk))
-        if (each.length > 0) yield each
-      }
-    } catch (error) {
-      if (!(error instanceof BrokenStream)) throw error
-    } finally {
-      await chunks.return(undefined)
-    }
-  }
   return {
     kind: 'watch',
     status,
@@ -150,6 +136,6 @@ export function decodeWatch(
     ...(explanation && { explanation }),
     representation: () => representation,
     gvk: () => cutter.gvk,
-    events: events(),
+    events: new Chunks(bodyOf(reply)).decoded(cutter),
   }
 }

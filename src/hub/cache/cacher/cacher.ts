@@ -250,7 +250,7 @@ export class Cacher implements AsyncDisposable {
           this.#watched(true)
           this.#opened.resolve()
         },
-        onEvents: (events) => this.#take(events, upstream?.gvk()),
+        onEvents: (events) => this.#take(events, upstream),
         onClosed: () => this.#watched(false),
         onFailed: (cause) => {
           if (cause instanceof MalformedBody && upstream)
@@ -314,9 +314,10 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** Resolves once those that arrived together are committed together, and in the log. */
-  async #take(events: readonly WatchEvent[], gvk: GVK | undefined): Promise<void> {
+  async #take(events: readonly WatchEvent[], upstream: UpstreamWatch | undefined): Promise<void> {
     // A server may answer with whole objects in place of their metadata.
-    const isPart = this.#parts.representation.projection === 'object' || (gvk && isPartial(gvk))
+    const isPart =
+      this.#parts.representation.projection === 'object' || (upstream && isPartial(upstream.gvk()))
     if (!isPart && events.some(isObjectEvent))
       throw new RequestRefused(200, 'answered in another representation')
     const isUnread = events.every(({ type }) => type === 'UNREAD')
