@@ -55,6 +55,8 @@ export interface RequestClient {
   readonly sentBytes: number
   /** Learns of such bytes as they are written. */
   meter?: { written(bytes: number): void }
+  /** Learns of such bytes that it does not take at once, and of the sink where they wait. */
+  onWaiting?: (bytes: number, sink: Sink) => void
   /** Ends the request in the client's place: aborts its signal. */
   abort(reason: Error): void
 }

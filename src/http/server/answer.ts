@@ -74,6 +74,7 @@ export async function answer(
 export class WaitingClient extends LightAbort implements RequestClient {
   sentBytes = 0
   meter?: NonNullable<RequestClient['meter']>
+  onWaiting?: NonNullable<RequestClient['onWaiting']>
 
   wrote(bytes: number): void {
     this.sentBytes += bytes
@@ -145,7 +146,9 @@ export class StreamSink implements Sink {
         // A stream of HTTP/2 that was reset reports no failure for what may still be on its way.
         if (!failure && !stream.destroyed) onWritten()
       })
-    return stream.writableLength < limits.answerBytes
+    if (stream.writableLength < limits.answerBytes) return true
+    client.onWaiting?.(chunk.byteLength, this)
+    return false
   }
 
   drained(): Promise<void> {

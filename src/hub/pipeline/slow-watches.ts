@@ -1,5 +1,4 @@
-import type { ByteSource, Exchange, Handler, WireReply } from '../../http/exchange/exchange.ts'
-import { delegateTo } from '../../http/exchange/chunks.ts'
+import type { Exchange, Handler, RequestClient, WireReply } from '../../http/exchange/exchange.ts'
 
 /** The share of the process's memory for slow clients. */
 export const watchesShare = 1 / 4
@@ -19,7 +18,7 @@ class SlowWatch extends Error {
 
 interface SlowClient {
   held: number
-  readonly end: () => void
+  readonly client: RequestClient
 }
 
 /**
@@ -47,38 +46,17 @@ export class SlowWatches {
   /** Counts the bytes that wait for clients of watches and the like. */
   readonly bounding =
     (next: Handler<Exchange, WireReply>): Handler<Exchange, WireReply> =>
-    (exchange) =>
-      next(exchange).then((reply) =>
-        reply.kind === 'bytes' ? { ...reply, source: this.#bounded(reply.source) } : reply,
-      )
-
-  #bounded(source: ByteSource): ByteSource {
-    return (sink) => {
-      let ended = false
-      let giveUp = (): void => undefined
-      const one: SlowClient = {
-        held: 0,
-        end: () => {
-          ended = true
-          giveUp()
-          sink.fail(new SlowWatch())
-        },
+    (exchange) => {
+      const { client } = exchange
+      if (!client) return next(exchange)
+      const one = { held: 0, client }
+      client.onWaiting = (bytes, sink) => {
+        // By then the client has room again or has disconnected: either way nothing is held.
+        if (one.held === 0) void sink.drained().then(() => this.#release(one))
+        this.#hold(one, bytes)
       }
-      giveUp = source({
-        ...delegateTo(sink),
-        write: (chunk, onWritten) => {
-          if (ended) return false
-          if (sink.write(chunk, onWritten)) return true
-          // By then the client has room again or has disconnected: either way nothing is held.
-          if (one.held === 0) void sink.drained().then(() => this.#release(one))
-          this.#hold(one, chunk.byteLength)
-          return false
-        },
-      })
-      if (ended) giveUp()
-      return giveUp
+      return next(exchange)
     }
-  }
 
   #hold(one: SlowClient, bytes: number): void {
     this.#slow.add(one)
@@ -88,7 +66,7 @@ export class SlowWatches {
       const most = [...this.#slow].reduce((a, b) => (b.held > a.held ? b : a))
       this.#release(most)
       this.#onEnded()
-      most.end()
+      most.client.abort(new SlowWatch())
     }
   }
 
