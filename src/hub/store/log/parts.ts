@@ -52,10 +52,11 @@ export function partsOf(options: StoreOptions, opening: Opening) {
   const lists = new Set<StagedReplacement>()
   const state = new State()
   const recovered = recover(folder, state)
+  const segmentBytes = Math.max(leastSegmentBytes, Math.min(mostSegmentBytes, maxBytes / 16))
   const log: LogWriter = new LogWriter(
     {
       folder,
-      segmentBytes: Math.max(leastSegmentBytes, Math.min(mostSegmentBytes, maxBytes / 16)),
+      segmentBytes,
       syncWithinMs: options.syncWithinMs ?? unsyncedMs,
       prepare: hold,
       onSyncFailed: (cause) => path.failed(cause),
@@ -78,6 +79,7 @@ export function partsOf(options: StoreOptions, opening: Opening) {
     folder,
     path,
     maxBytes,
+    segmentBytes,
     onEvicted: options.onEvicted ?? nothing,
     onFailed: (cause) => reportMaintenance(report, cause),
   })

@@ -39,8 +39,8 @@ const betweenMs = 20
 
 /** Segments that are not worth a file. */
 const smallBytes = 64 << 10
-/** Segments with a larger share of bodies in use are left as they are, when writes wait or not. */
-const mostLive = { waiting: 0.95, not: 0.6 }
+/** Segments with a larger share of bodies in use are left as they are. */
+const mostLive = 0.8
 
 /** Called with the number of evicted objects and documents. */
 export type OnEvicted = (kind: EvictedKind, count: number) => void
@@ -52,6 +52,7 @@ export interface UpkeepParts {
   readonly folder: LogFolder
   readonly path: WritePath
   readonly maxBytes: number
+  readonly segmentBytes: number
   readonly onEvicted: OnEvicted
   readonly onFailed: (cause: unknown) => void
   /** Aborts when the store is closed. */
@@ -65,16 +66,11 @@ export class Upkeep implements Keeper {
   #pass: Promise<void> | undefined
   #isAwaited = false
   #restsUntil = -Infinity
-  /** Bytes on the disk after the last compaction, and segments. */
+  /** Bytes on the disk after the last compaction. */
   #compacted = 0
-  #left = 0
 
   constructor(parts: UpkeepParts) {
     this.#parts = parts
-  }
-
-  written(): void {
-    if (!this.#pass && (this.#isNearFull() || this.#isMostlyGarbage())) void this.pass()
   }
 
   pass(): Promise<void> {
@@ -84,10 +80,14 @@ export class Upkeep implements Keeper {
       .finally(() => (this.#pass = undefined)))
   }
 
-  room(bytes: number): true | StoreFailure | Promise<void> {
-    const { folder, path, maxBytes } = this.#parts
+  room(bytes: number): number | StoreFailure | Promise<void> {
+    const { folder, path, maxBytes, segmentBytes } = this.#parts
     const { isFailing } = path
-    if (!isFailing && (bytes === 0 || folder.bytes + bytes <= maxBytes)) return true
+    const left = maxBytes - folder.bytes
+    if (!isFailing && (bytes === 0 || bytes <= left)) {
+      if (this.#isNearFull() || this.#isMostlyGarbage()) void this.pass()
+      return Math.min(left, segmentBytes)
+    }
     if (!this.#pass && elapsed() < this.#restsUntil)
       return new StoreFailure(
         isFailing ? refused : `the cache has reached its maximum size of ${maxBytes} bytes`,
@@ -110,9 +110,9 @@ export class Upkeep implements Keeper {
   }
 
   #isMostlyGarbage(): boolean {
-    const { folder, maxBytes, state } = this.#parts
+    const { folder, maxBytes, segmentBytes, state } = this.#parts
     // Each start begins one.
-    if (folder.segments.size > this.#left + mostSegments) return true
+    if (folder.segments.size > mostSegments + folder.bytes / segmentBytes) return true
     const bytes = folder.bytes - Math.min(floorBytes, maxBytes * floorShare)
     return bytes > this.#compacted && bytes > 2 * state.weight
   }
@@ -186,7 +186,6 @@ export class Upkeep implements Keeper {
       for (const each of victims) folder.remove(each)
     })
     this.#compacted = folder.bytes
-    this.#left = folder.segments.size
   }
 
   async #copy(group: readonly Body[], victims: Set<Segment>): Promise<void> {
@@ -223,7 +222,7 @@ export class Upkeep implements Keeper {
     const live = new Map<Segment, number>()
     for (const { segment, length } of bodies) live.set(segment, (live.get(segment) ?? 0) + length)
     const { folder, path } = this.#parts
-    const most = path.isFailing ? 0 : this.#isAwaited ? mostLive.waiting : mostLive.not
+    const most = path.isFailing ? 0 : mostLive
     const isVictim = (of: Segment): boolean =>
       of.isLost || of.end < smallBytes || (live.get(of) ?? 0) <= most * of.end
     return new Set(

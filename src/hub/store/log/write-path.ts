@@ -6,6 +6,7 @@ import { failureOf, type ReportFault } from './faults.ts'
 import type { Held } from './held.ts'
 import type { LogWriter } from './log-writer.ts'
 import type { EvictRecord, LogRecord } from './record.ts'
+import { entryBytes } from './scope.ts'
 import type { State } from './state.ts'
 
 /** Bytes written at once, which later writes wait for. */
@@ -63,10 +64,11 @@ export interface WritePathParts {
 
 /** Keeps the log in order. */
 export interface Keeper {
-  /** Called after writes. */
-  written(): void
-  /** Whether so many bytes may be written; a promise: when it may be so, as room is being made. */
-  room(bytes: number): true | StoreFailure | Promise<void>
+  /**
+   * Called before so many bytes are written. How many may be, with what follows, until it is called
+   * again; a promise: when it may be so, as room is being made.
+   */
+  room(bytes: number): number | StoreFailure | Promise<void>
   /** Evicts what is too much, and writes the log anew. */
   pass(): Promise<void>
 }
@@ -86,6 +88,8 @@ export class WritePath {
   readonly missed = new Set<string>()
   readonly #parts: WritePathParts
   readonly #waiting: Waiting[] = []
+  /** Bytes that may be written before the next check of the room. */
+  #room = 0
   /** There was no room for the last write: the next one shows whether there is. */
   #isFull = false
   #running: Promise<void> | undefined
@@ -126,7 +130,7 @@ export class WritePath {
 
   /** Writes the records, and changes the state by them. Called while nothing else is written. */
   async append(all: readonly Composed[]): Promise<readonly Written[]> {
-    const { state, log, keeper } = this.#parts
+    const { state, log } = this.#parts
     const places = await log.append(
       all.map(({ record, placed, bodies = [] }) => {
         const marks = bodies.map(([{ byteLength }, digest]): BodyMark => {
@@ -137,13 +141,11 @@ export class WritePath {
         return { record: { ...record, bodies: of }, bodies: bodies.map(([each]) => each), marks }
       }),
     )
-    const written = all.map(({ record, placed }, at): Written => {
+    return all.map(({ record, placed }, at): Written => {
       const bodies = placed ?? places[at] ?? []
       // A snapshot is of this state.
       return { bodies, displaced: record.kind === 'scope' ? [] : state.apply(record, bodies) }
     })
-    keeper().written()
-    return written
   }
 
   /** Resolves when all that was written before is on the disk. */
@@ -198,16 +200,21 @@ export class WritePath {
     // What comes in this turn goes together.
     await turn()
     while (this.#waiting.length > 0) {
+      for (let log; log !== this.#log; await log) log = this.#log
       const group = this.#next()
-      const room = this.#parts.keeper().room(bytesOf(group))
-      if (room instanceof Promise) await room
+      const bytes = bytesOf(group)
+      const taken = bytes + group.length * entryBytes
+      const room =
+        this.isFailing || taken > this.#room ? this.#parts.keeper().room(bytes) : this.#room
+      if (room instanceof Promise) {
+        await room
+        continue
+      }
+      this.#waiting.splice(0, group.length)
+      if (room instanceof StoreFailure) this.#refuse(group, room)
       else {
-        this.#waiting.splice(0, group.length)
-        if (room instanceof StoreFailure) this.#refuse(group, room)
-        else {
-          for (let log; log !== this.#log; await log) log = this.#log
-          await (this.#log = this.#write(group))
-        }
+        this.#room = room - taken
+        await (this.#log = this.#write(group))
       }
     }
     this.#running = undefined
