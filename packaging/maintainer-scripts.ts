@@ -4,7 +4,7 @@
  */
 import { dirname } from 'node:path'
 import { defaultRootDir } from '../src/config/root-dir.ts'
-import { format } from '../src/hub/store/log/log-writer.ts'
+import { format } from '../src/hub/store/log/segments.ts'
 import { packagedRuntime } from '../src/node/join/runnable.ts'
 import { unitNames } from '../src/node/join/systemd-units.ts'
 import { configFile } from './payload.ts'

@@ -17,12 +17,13 @@ export const floors: readonly (readonly string[])[] = [
   ['api/request', 'api/codec', 'metrics', 'config', 'tracing'],
   ['http/exchange', 'api/reflector'],
   ['http/client', 'hub/store'],
-  ['hub/answers'],
+  ['hub/answers', 'hub/store/state'],
   [
     'hub/filter',
     'hub/identity',
     'hub/boot',
     'hub/cache',
+    'hub/store/log',
     'hub/upstream',
     'http/server',
     'node/lint',
@@ -206,10 +207,10 @@ function circles(files: readonly SourceFile[]): string[] {
  * tests and benches, which see everything.
  */
 function unitOf(path: string): string | undefined {
-  const [top, second = '', third = ''] = path.split('/')
+  const [top, second = '', third = '', fourth = ''] = path.split('/')
   if (top !== 'src') return top === 'filters' ? 'filters' : undefined
-  const inGroup = `${second}/${third}`
-  return `src/${floorOf.has(inGroup) ? inGroup : second}`
+  const groups = [`${second}/${third}/${fourth}`, `${second}/${third}`]
+  return `src/${groups.find((each) => floorOf.has(each)) ?? second}`
 }
 
 function complaintAbout(from: string, target: string): string | undefined {

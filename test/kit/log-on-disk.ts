@@ -1,8 +1,9 @@
 import { closeSync, openSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { frameAt, framed } from '../../src/hub/store/log/frame.ts'
-import type { LogRecord, ObjectMark } from '../../src/hub/store/log/record.ts'
-import { Segment } from '../../src/hub/store/log/body.ts'
+import type { ObjectMark } from '../../src/hub/store/state/held.ts'
+import type { LogRecord } from '../../src/hub/store/state/record.ts'
+import { Segment } from '../../src/hub/store/log/segments.ts'
 
 /** A record of a stopped store, and where it is in its file. */
 export interface FoundRecord {

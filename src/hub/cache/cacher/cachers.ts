@@ -29,7 +29,7 @@ import { coveringCollection, wantedCollections } from '../../answers/covering-co
 import { expiredWatch, isForPerson, withStaleness } from '../../answers/replies.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
-import { textOf } from '../../store/log/address.ts'
+import { textOf } from '../../store/state/address.ts'
 import { Cacher, type CacherHooks, type CacheWatchOptions } from './cacher.ts'
 import { EventMemory } from './event-log.ts'
 import {

@@ -1,11 +1,10 @@
 import { crc32 } from 'node:zlib'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { StoreFailure } from '../store.ts'
-import { textOfScope, type ScopeKey } from './address.ts'
-import type { Body } from './body.ts'
+import { textOfScope, type ScopeKey } from '../state/address.ts'
 import { failureOf, isOfDisk } from './faults.ts'
-import { markOf, type Held } from './held.ts'
-import type { ObjectMark } from './record.ts'
+import { markOf, type Body, type Held, type ObjectMark } from '../state/held.ts'
+import type { LogFolder } from './segments.ts'
 import type { NewBody } from './write-path.ts'
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 
@@ -19,10 +18,12 @@ const mostAtOnce = 56 << 10
 
 /** Reads bodies from the log, and prepares them for it. */
 export class Bodies {
+  readonly #folder: LogFolder
   readonly #seal: Seal
   readonly #onDamaged: (scope: ScopeKey, held: Held) => void
 
-  constructor(seal: Seal, onDamaged: (scope: ScopeKey, held: Held) => void) {
+  constructor(folder: LogFolder, seal: Seal, onDamaged: (scope: ScopeKey, held: Held) => void) {
+    this.#folder = folder
     this.#seal = seal
     this.#onDamaged = onDamaged
   }
@@ -97,9 +98,10 @@ export class Bodies {
     const [first, last] = [bodies[0], bodies.at(-1)]
     if (!first || !last) return []
     try {
-      const all = first.segment.read(first.offset, last.offset + last.length - first.offset)
+      const { segment, offset: begin } = first
+      const all = this.#folder.read(segment, begin, last.offset + last.length - begin)
       return bodies.map(({ offset, length }) =>
-        all.subarray(offset - first.offset, offset - first.offset + length),
+        all.subarray(offset - begin, offset - begin + length),
       )
     } catch (cause) {
       if (cause instanceof StoreFailure || isOfDisk(cause))

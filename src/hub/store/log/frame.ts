@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
-import type { LogRecord, SegmentRecord } from './record.ts'
-import { textOfScope, type ScopeKey } from './address.ts'
-import type { Segment } from './body.ts'
+import type { LogRecord } from '../state/record.ts'
+import { textOfScope, type ScopeKey } from '../state/address.ts'
+import type { Segment, SegmentRecord } from './segments.ts'
 
 /**
  * The log is a sequence of frames: a head of nine numbers, the record as JSON, and the bodies that

@@ -20,10 +20,10 @@ import {
   type StoredPartition,
   type Withdrawal,
 } from '../store.ts'
-import { isIn, nameKey, partOf, scopeOf, type ScopeKey } from './address.ts'
-import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from './held.ts'
+import { isIn, nameKey, partOf, scopeOf, type ScopeKey } from '../state/address.ts'
+import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from '../state/held.ts'
 import type { DiskWork } from './log-writer.ts'
-import { knownObject, isGiven, type Collection, type Scope } from './scope.ts'
+import { knownObject, isGiven, type Collection, type Scope } from '../state/scope.ts'
 import type { StoreParts } from './parts.ts'
 import { StagedReplacement } from './replacement.ts'
 import { mostStagedOf } from './upkeep.ts'

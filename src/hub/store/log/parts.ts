@@ -2,10 +2,11 @@ import type { GVR } from '../../../api/kube/gvk.ts'
 import { StoreFailure } from '../store.ts'
 import { Bodies, Seal } from './bodies.ts'
 import { reportMaintenance, type ReportFault } from './faults.ts'
-import { LogFolder, LogWriter } from './log-writer.ts'
+import { LogWriter } from './log-writer.ts'
+import { LogFolder } from './segments.ts'
 import { recover } from './recovery.ts'
 import type { StagedReplacement } from './replacement.ts'
-import { State } from './state.ts'
+import { State } from '../state/state.ts'
 import { Upkeep, type OnEvicted } from './upkeep.ts'
 import { WritePath } from './write-path.ts'
 
@@ -83,7 +84,7 @@ export function partsOf(options: StoreOptions, opening: Opening) {
     onEvicted: options.onEvicted ?? nothing,
     onFailed: (cause) => reportMaintenance(report, cause),
   })
-  const bodies = new Bodies(new Seal(sealingKey), (scope, held) => {
+  const bodies = new Bodies(folder, new Seal(sealingKey), (scope, held) => {
     const parts = state.referringTo(scope, held.body)
     // What is in use no more was found before, or goes anyway.
     if (parts.length === 0) return

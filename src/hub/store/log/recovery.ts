@@ -1,8 +1,8 @@
-import { bodiesAt, type Segment } from './body.ts'
-import { LogFolder, segmentsIn, format } from './log-writer.ts'
+import { bodiesAt } from '../state/held.ts'
+import { LogFolder, format, segmentsIn, type Segment, type SegmentRecord } from './segments.ts'
 import { bodiesAreWhole, frameAt, nextFrame, scopeMark, type Frame } from './frame.ts'
-import type { LogRecord, SegmentRecord } from './record.ts'
-import type { State } from './state.ts'
+import type { LogRecord } from '../state/record.ts'
+import type { State } from '../state/state.ts'
 
 export interface Recovered extends Pick<SegmentRecord, 'from'> {
   /** Damaged records. */
@@ -52,7 +52,7 @@ export function recover(folder: LogFolder, state: State): Recovered {
       damaged += 1
     } else {
       if (next) head.segment.end = next.record.before
-      damaged += replay(head, { folder, state, isLast })
+      damaged += replay(head, state, isLast)
     }
   }
   for (const id of ids) {
@@ -80,14 +80,8 @@ function headOf(folder: LogFolder, id: number): Head | undefined {
   return record.format < format ? undefined : { segment, record, end: frame.end }
 }
 
-interface Replay {
-  readonly folder: LogFolder
-  readonly state: State
-  readonly isLast: boolean
-}
-
 /** Applies the records of a segment; returns how many were damaged. */
-function replay({ segment, end }: Head, { folder, state, isLast }: Replay): number {
+function replay({ segment, end }: Head, state: State, isLast: boolean): number {
   const bytes = segment.read(0, segment.end)
   const found: { readonly at: number; readonly frame: Frame | undefined }[] = []
   for (let at: number | undefined = end; at !== undefined && at < bytes.byteLength;) {
@@ -107,7 +101,7 @@ function replay({ segment, end }: Head, { folder, state, isLast }: Replay): numb
       segment.end = at
       return damaged
     }
-    if (frame && isWhole) applyFrame(frame, { folder, state, segment })
+    if (frame && isWhole) applyFrame(frame, segment.id, state)
     else {
       const scope = frame?.scope ?? 0
       state.drop((key) => scope === 0 || scopeMark(key) === scope)
@@ -117,14 +111,11 @@ function replay({ segment, end }: Head, { folder, state, isLast }: Replay): numb
   return damaged
 }
 
-function applyFrame(
-  frame: Frame,
-  { folder, state, segment }: { folder: LogFolder; state: State; segment: Segment },
-): void {
+function applyFrame(frame: Frame, segment: number, state: State): void {
   const record = JSON.parse(String(frame.record)) as LogRecord
   const bodies = bodiesAt(segment, frame.bodiesAt, record.bodies ?? [])
   for (const [n, [, , , id, at]] of record.bodies?.entries() ?? [])
-    if (id !== undefined && at !== undefined) bodies[n]?.moveTo(folder.segment(id), at)
+    if (id !== undefined && at !== undefined) bodies[n]?.moveTo(id, at)
   state.apply(record, bodies)
 }
 

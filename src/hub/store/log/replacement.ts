@@ -8,13 +8,12 @@ import {
   type CollectionKey,
   type Replacement,
 } from '../store.ts'
-import { nameKey, partOf, scopeOf } from './address.ts'
+import { nameKey, partOf, scopeOf } from '../state/address.ts'
 import type { Bodies } from './bodies.ts'
-import type { Body } from './body.ts'
-import { markOf, isRecent } from './held.ts'
-import type { ObjectMark } from './record.ts'
-import { entryBytes, type Collection } from './scope.ts'
-import type { State } from './state.ts'
+import { markOf, isRecent, type Body, type ObjectMark } from '../state/held.ts'
+import type { LogFolder } from './segments.ts'
+import { entryBytes, type Collection } from '../state/scope.ts'
+import type { State } from '../state/state.ts'
 import type { Composed, WritePath } from './write-path.ts'
 
 /** Bytes of a list that may wait to be written before it has to wait, too. */
@@ -31,6 +30,7 @@ export interface ReplacementParts {
   readonly state: State
   readonly path: WritePath
   readonly bodies: Bodies
+  readonly folder: LogFolder
   /** Those in progress. */
   readonly lists: Set<StagedReplacement>
   /**
@@ -170,7 +170,7 @@ export class StagedReplacement implements Replacement {
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.#failure) throw this.#failure
-    const { key, holder, state } = this.#parts
+    const { key, holder, state, folder } = this.#parts
     const before = this.#collection
     // It may have missed a state that is later than the list.
     if (this.#before && !before)
@@ -187,7 +187,8 @@ export class StagedReplacement implements Replacement {
     }
     const { gvk, extra, resourceVersion: version } = head
     const listed = isHeld ? [] : [...this.#listed.values()]
-    const placed = listed.flatMap(({ body }) => (body?.segment.isLost ? [] : (body ?? [])))
+    const isLost = (body: Body): boolean => folder.segments.get(body.segment)?.isLost === true
+    const placed = listed.flatMap(({ body }) => (body && !isLost(body) ? body : []))
     if (placed.length < listed.length)
       throw new StoreFailure('a part of the list is not on the disk')
     return {

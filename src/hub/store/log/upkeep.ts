@@ -1,12 +1,13 @@
 import { elapsed, pause } from '../../../base/clock.ts'
 import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
 import { StoreFailure } from '../store.ts'
-import type { Body, Segment } from './body.ts'
-import { leastNeeded, type EvictedKind } from './eviction.ts'
-import type { LogFolder, LogWriter } from './log-writer.ts'
+import type { Body } from '../state/held.ts'
+import { leastNeeded, type EvictedKind } from '../state/eviction.ts'
+import type { LogWriter } from './log-writer.ts'
+import type { LogFolder } from './segments.ts'
 import type { StagedReplacement } from './replacement.ts'
-import { snapshotOf } from './scope.ts'
-import type { State } from './state.ts'
+import { snapshotOf } from '../state/scope.ts'
+import type { State } from '../state/state.ts'
 import { refused, type Keeper, type WritePath } from './write-path.ts'
 
 /**
@@ -164,7 +165,7 @@ export class Upkeep implements Keeper {
    */
   async #compact(): Promise<void> {
     const { state, log, folder, path } = this.#parts
-    let victims = new Set<Segment>()
+    let victims = new Set<number>()
     let bodies: readonly Body[] = []
     await path.exclusively(async () => {
       const begun = await log.beginAnew()
@@ -183,15 +184,15 @@ export class Upkeep implements Keeper {
     await path.exclusively(async () => {
       await log.endAnew()
       path.recovered()
-      for (const each of victims) folder.remove(each)
+      for (const id of victims) folder.remove(id)
     })
     this.#compacted = folder.bytes
   }
 
-  async #copy(group: readonly Body[], victims: Set<Segment>): Promise<void> {
+  async #copy(group: readonly Body[], victims: Set<number>): Promise<void> {
     // What cannot be read now stays where it is.
     const read = group.flatMap((body) => {
-      const bytes = readable(body)
+      const bytes = this.#readable(body)
       if (bytes) return [{ body, bytes }]
       victims.delete(body.segment)
       return []
@@ -218,24 +219,26 @@ export class Upkeep implements Keeper {
     for (const list of lists) yield* list.bodies()
   }
 
-  #victims(begun: number, bodies: readonly Body[]): Set<Segment> {
-    const live = new Map<Segment, number>()
+  /** Numbers of the segments that are removed. */
+  #victims(begun: number, bodies: readonly Body[]): Set<number> {
+    const live = new Map<number, number>()
     for (const { segment, length } of bodies) live.set(segment, (live.get(segment) ?? 0) + length)
     const { folder, path } = this.#parts
     const most = path.isFailing ? 0 : mostLive
-    const isVictim = (of: Segment): boolean =>
-      of.isLost || of.end < smallBytes || (live.get(of) ?? 0) <= most * of.end
-    return new Set(
-      [...folder.segments.values()].filter((each) => each.id < begun && isVictim(each)),
-    )
+    const victims = new Set<number>()
+    for (const [id, { isLost, end }] of folder.segments) {
+      if (id >= begun) continue
+      if (isLost || end < smallBytes || (live.get(id) ?? 0) <= most * end) victims.add(id)
+    }
+    return victims
   }
-}
 
-function readable({ segment, offset, length }: Body): Buffer | undefined {
-  try {
-    return segment.read(offset, length)
-  } catch {
-    return undefined
+  #readable({ segment, offset, length }: Body): Buffer | undefined {
+    try {
+      return this.#parts.folder.read(segment, offset, length)
+    } catch {
+      return undefined
+    }
   }
 }
 

@@ -1,13 +1,12 @@
 import { after, turn } from '../../../base/clock.ts'
 import { StoreFailure } from '../store.ts'
-import type { Part } from './address.ts'
-import type { Body, BodyMark } from './body.ts'
+import type { Part } from '../state/address.ts'
 import { failureOf, type ReportFault } from './faults.ts'
-import type { Held } from './held.ts'
+import type { Body, BodyMark, Held } from '../state/held.ts'
 import type { LogWriter } from './log-writer.ts'
-import type { EvictRecord, LogRecord } from './record.ts'
-import { entryBytes } from './scope.ts'
-import type { State } from './state.ts'
+import type { EvictRecord, LogRecord } from '../state/record.ts'
+import { entryBytes } from '../state/scope.ts'
+import type { State } from '../state/state.ts'
 
 /** Bytes written at once, which later writes wait for. */
 export const groupBytes = 1 << 20

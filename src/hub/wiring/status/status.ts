@@ -7,7 +7,7 @@ import { checkResults, isReady, type ReadinessCheck } from '../../../http/server
 import type { BootVerdict } from '../../boot/verdict.ts'
 import type { Cacher } from '../../cache/cacher/cacher.ts'
 import type { Cachers } from '../../cache/cacher/cachers.ts'
-import { textOf } from '../../store/log/address.ts'
+import { textOf } from '../../store/state/address.ts'
 import type { PodOnNode } from '../../filter/host-network/report.ts'
 import { watchGroups, type OpenRequest } from '../../pipeline/open-requests.ts'
 import { isForPerson } from '../../answers/replies.ts'

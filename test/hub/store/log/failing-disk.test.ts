@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { mkdirSync, cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { keepProcessAlive } from '../../../../src/base/clock.ts'
-import { Segment } from '../../../../src/hub/store/log/body.ts'
+import { Segment } from '../../../../src/hub/store/log/segments.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
 import {
   changed,

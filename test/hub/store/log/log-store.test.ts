@@ -27,7 +27,7 @@ import {
   replace,
   texts,
 } from '../../../contracts/object-store.ts'
-import { Segment } from '../../../../src/hub/store/log/body.ts'
+import { Segment } from '../../../../src/hub/store/log/segments.ts'
 import { logFilesIn, recordsIn } from '../../../kit/log-on-disk.ts'
 import { faults, open, pods, secrets, turn } from './opened.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'

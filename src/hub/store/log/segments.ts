@@ -1,56 +1,18 @@
 import * as fs from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** What a record says of a body in its own frame. */
-export type BodyMark = readonly [length: number, digest: number, serial: number]
+/** The format that this release writes, and the newest one that it reads. */
+export const format = 2
 
-/** What a record says of a body that an earlier frame has brought: where it is, too. */
-export type PlacedMark = readonly [...BodyMark, segment: number, offset: number]
-
-/**
- * The bytes of an object or document in the log. What neither the state nor a list in progress
- * refers to is garbage, and gone after a compaction, which moves the others.
- */
-export class Body {
-  segment: Segment
-  offset: number
-  /** As stored: a sealed body is longer than what it seals. */
-  readonly length: number
-  /** Of the bytes before sealing: equal for equal bytes. */
-  readonly digest: number
-  /** Larger than of any body before it. */
-  readonly serial: number
-
-  constructor(segment: Segment, offset: number, [length, digest, serial]: BodyMark | PlacedMark) {
-    this.segment = segment
-    this.offset = offset
-    this.length = length
-    this.digest = digest
-    this.serial = serial
-  }
-
-  get mark(): PlacedMark {
-    return [this.length, this.digest, this.serial, this.segment.id, this.offset]
-  }
-
-  moveTo(segment: Segment, offset: number): void {
-    this.segment = segment
-    this.offset = offset
-  }
-}
-
-/** The bodies of these marks that lie one after another. */
-export function bodiesAt(
-  segment: Segment,
-  offset: number,
-  marks: readonly (BodyMark | PlacedMark)[],
-): Body[] {
-  let at = offset
-  return marks.map((mark) => {
-    const body = new Body(segment, at, mark)
-    at += body.length
-    return body
-  })
+/** The first record of a segment. */
+export interface SegmentRecord {
+  readonly kind: 'segment'
+  readonly format: number
+  /** The first segment of which the records count; of earlier ones only bodies are in use. */
+  readonly from: number
+  /** Where the segment before ends: what follows there was refused, or torn. */
+  readonly before: number
 }
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants
@@ -61,7 +23,7 @@ const [write, writev, fdatasync] = [fs.write, fs.writev, fs.fdatasync].map(promi
 ]
 
 /** `undefined`: there is no such file. */
-export const inodeAt = (path: string): number | undefined =>
+const inodeAt = (path: string): number | undefined =>
   fs.statSync(path, { throwIfNoEntry: false })?.ino
 
 /** A file of the log. */
@@ -147,5 +109,83 @@ export class Segment {
 
   #open(): number {
     return (this.#fd ??= fs.openSync(this.path, O_RDONLY | O_NOFOLLOW))
+  }
+}
+
+/** Numbers of the segments in a folder, in order. */
+export const segmentsIn = (folder: string): number[] =>
+  (fs.existsSync(folder) ? fs.readdirSync(folder) : [])
+    .filter((name) => /^\d{10}\.log$/.test(name))
+    .map((name) => Number(name.slice(0, 10)))
+    .toSorted((a, b) => a - b)
+
+/** The segments of the log. */
+export class LogFolder {
+  readonly path: string
+  readonly segments = new Map<number, Segment>()
+  #inode: number | undefined
+
+  constructor(path: string) {
+    this.path = path
+    this.#inode = inodeAt(path)
+  }
+
+  /** False: it, or what is written to, was removed or replaced. */
+  isInPlace(): boolean {
+    const written = this.segments.get(this.newest)
+    this.#inode ??= inodeAt(this.path)
+    return inodeAt(this.path) === this.#inode && written?.isInPlace() !== false
+  }
+
+  /** One that may be there, or not any more. */
+  segment(id: number): Segment {
+    const name = `${String(id).padStart(10, '0')}.log`
+    const segment = this.segments.get(id) ?? new Segment(id, join(this.path, name))
+    this.segments.set(id, segment)
+    return segment
+  }
+
+  /** Throws the system's errors, and where the segment is gone. */
+  read(id: number, offset: number, length: number): Buffer {
+    const segment = this.segments.get(id)
+    if (!segment) throw new Error(`segment ${id} of ${this.path} is gone`)
+    return segment.read(offset, length)
+  }
+
+  get newest(): number {
+    return Math.max(0, ...this.segments.keys())
+  }
+
+  get bytes(): number {
+    let bytes = 0
+    for (const { end } of this.segments.values()) bytes += end
+    return bytes
+  }
+
+  /** Removes the file. Errors are ignored: it is removed later. */
+  remove(id: number): void {
+    const segment = this.segments.get(id)
+    this.segments.delete(id)
+    segment?.close()
+    try {
+      if (segment) fs.rmSync(segment.path, { force: true })
+    } catch {
+      return
+    }
+  }
+
+  /** Makes names durable. */
+  async sync(): Promise<void> {
+    const fd = await promisify(fs.open)(this.path, 'r')
+    try {
+      await promisify(fs.fsync)(fd)
+    } finally {
+      await promisify(fs.close)(fd)
+    }
+  }
+
+  close(): void {
+    for (const segment of this.segments.values()) segment.close()
+    this.segments.clear()
   }
 }

@@ -22,7 +22,7 @@ import {
 import { logFilesIn } from '../../../kit/log-on-disk.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
 import { until } from '../../../kit/until.ts'
-import { faults, open, pods } from './opened.ts'
+import { faults, open, pods } from '../log/opened.ts'
 
 t.beforeEach(() => faults.splice(0))
 

@@ -2,21 +2,7 @@ import type { ObjectEvent } from '../../../api/codec/watch.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
 import type { CollectionKey, Withdrawal } from '../store.ts'
 import type { KeyInScope, Part, ScopeKey } from './address.ts'
-import type { BodyMark, PlacedMark } from './body.ts'
-
-/** One version of an object, without its bytes. */
-export type ObjectMark = readonly [namespace: string, name: string, uid: string, version: string]
-export type NamePair = readonly [namespace: string, name: string]
-
-/** The first of a segment. */
-export interface SegmentRecord {
-  readonly kind: 'segment'
-  readonly format: number
-  /** The first segment of which the records count; of earlier ones only bodies are in use. */
-  readonly from: number
-  /** Where the segment before ends: what follows there was refused, or torn. */
-  readonly before: number
-}
+import type { BodyMark, ObjectMark, PlacedMark } from './held.ts'
 
 /** Events of a watch, in order; `version` is the newest of them and of bookmarks. */
 export interface ApplyRecord {
@@ -58,7 +44,7 @@ export interface PutRecord {
 export interface ForgetRecord {
   readonly kind: 'forget'
   readonly scope: ScopeKey
-  readonly object: NamePair
+  readonly object: readonly [namespace: string, name: string]
 }
 
 /** Removes what there is no room for, is damaged, missed a write, or is of another cluster. */

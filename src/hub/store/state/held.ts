@@ -1,9 +1,63 @@
 import type { ApiObject } from '../../../api/kube/object.ts'
-import type { Body } from './body.ts'
-import type { ObjectMark } from './record.ts'
 import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import { compareVersions, isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 import { now } from '../../../base/clock.ts'
+
+/** What a record says of a body in its own frame. */
+export type BodyMark = readonly [length: number, digest: number, serial: number]
+
+/** What a record says of a body that an earlier frame has brought: where it is, too. */
+export type PlacedMark = readonly [...BodyMark, segment: number, offset: number]
+
+/**
+ * The bytes of an object or document, by their place. What neither the state nor a list in progress
+ * refers to is garbage, and gone after a compaction, which moves the others.
+ */
+export class Body {
+  /** The number of a file, and where they begin in it. */
+  segment: number
+  offset: number
+  /** As stored: a sealed body is longer than what it seals. */
+  readonly length: number
+  /** Of the bytes before sealing: equal for equal bytes. */
+  readonly digest: number
+  /** Larger than of any body before it. */
+  readonly serial: number
+
+  constructor(segment: number, offset: number, [length, digest, serial]: BodyMark | PlacedMark) {
+    this.segment = segment
+    this.offset = offset
+    this.length = length
+    this.digest = digest
+    this.serial = serial
+  }
+
+  get mark(): PlacedMark {
+    return [this.length, this.digest, this.serial, this.segment, this.offset]
+  }
+
+  moveTo(segment: number, offset: number): void {
+    this.segment = segment
+    this.offset = offset
+  }
+}
+
+/** The bodies of these marks that lie one after another. */
+export function bodiesAt(
+  segment: number,
+  offset: number,
+  marks: readonly (BodyMark | PlacedMark)[],
+): Body[] {
+  let at = offset
+  return marks.map((mark) => {
+    const body = new Body(segment, at, mark)
+    at += body.length
+    return body
+  })
+}
+
+/** One version of an object, without its bytes. */
+export type ObjectMark = readonly [namespace: string, name: string, uid: string, version: string]
 
 /** One stored version of an object. */
 export interface Held {

@@ -10,8 +10,16 @@ import {
   type Part,
   type ScopeKey,
 } from './address.ts'
-import type { Body } from './body.ts'
-import { heldOf, isChange, isAtLeast, isPast, mayFollow, newest, type Held } from './held.ts'
+import {
+  heldOf,
+  isChange,
+  isAtLeast,
+  isPast,
+  mayFollow,
+  newest,
+  type Body,
+  type Held,
+} from './held.ts'
 import type * as records from './record.ts'
 import { Scope, restoreScope, type Collection } from './scope.ts'
 import { namedBySelector } from '../../../api/request/request-info.ts'
