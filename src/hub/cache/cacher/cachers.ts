@@ -31,7 +31,7 @@ import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
 import { textOf } from '../../store/state/address.ts'
 import { Cacher, type CacherHooks, type CacheWatchOptions } from './cacher.ts'
-import { EventMemory } from './event-log.ts'
+import type { EventMemory } from './event-log.ts'
 import {
   storedListerWatcher,
   type Connectivity,
@@ -92,7 +92,7 @@ export class Cachers implements AsyncDisposable {
 
   constructor(parts: CachersParts) {
     this.#parts = parts
-    this.#memory = new EventMemory(parts.mostBytes, () => this.#shrink())
+    this.#memory = { bytes: 0, most: parts.mostBytes, onFull: () => this.#shrink() }
   }
 
   /** All cachers. */

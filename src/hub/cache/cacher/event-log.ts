@@ -22,26 +22,11 @@ interface EventGroup {
 const overhead = 256
 
 /** The memory of the events of several logs. */
-export class EventMemory {
-  readonly #most: number
-  readonly #onFull: () => void
-  #bytes = 0
-
-  /** `onFull` is called whenever a log has grown and they take more than `most` bytes. */
-  constructor(most: number, onFull: () => void) {
-    this.#most = most
-    this.#onFull = onFull
-  }
-
-  get bytes(): number {
-    return this.#bytes
-  }
-
-  /** To be called with the growth of a log, which may be negative. */
-  change(bytes: number): void {
-    this.#bytes += bytes
-    if (bytes > 0 && this.#bytes > this.#most) this.#onFull()
-  }
+export interface EventMemory {
+  bytes: number
+  readonly most: number
+  /** Called whenever a log has grown and they take more than `most`. */
+  readonly onFull: () => void
 }
 
 /**
@@ -110,12 +95,15 @@ export class EventLog {
 
   /** Its readers may go on, and its memory no longer counts. */
   close(): void {
-    this.#memory?.change(-this.#bytes)
+    if (this.#memory) this.#memory.bytes -= this.#bytes
   }
 
   #grow(bytes: number): void {
     this.#bytes += bytes
-    this.#memory?.change(bytes)
+    const memory = this.#memory
+    if (!memory) return
+    memory.bytes += bytes
+    if (bytes > 0 && memory.bytes > memory.most) memory.onFull()
   }
 
   /**
