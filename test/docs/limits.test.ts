@@ -44,7 +44,7 @@ import { alwaysServed, bodyMs, requestsShare } from '../../src/hub/pipeline/admi
 import { PriorityShares, type PriorityLevel } from '../../src/hub/pipeline/priority-levels.ts'
 import { watchesShare } from '../../src/hub/pipeline/slow-watches.ts'
 import { upgradeAnswerMs } from '../../src/hub/upstream/upgrade.ts'
-import { unattachedBytes } from '../../src/hub/upstream/upstream-body.ts'
+import { unattachedBytes } from '../../src/hub/upstream/attempt.ts'
 import { limits } from '../../src/http/server/limits.ts'
 import * as inspections from '../../src/http/server/inspections.ts'
 import * as ops from '../../src/http/server/ops.ts'

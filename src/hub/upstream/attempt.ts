@@ -1,16 +1,15 @@
 import type { Dispatcher } from 'undici'
 import { onAbort } from '../../base/abort.ts'
+import { joined } from '../../base/bytes.ts'
 import { elapsed } from '../../base/clock.ts'
 import type { Connections } from '../../http/client/connections.ts'
-import type { Exchange, UpstreamReply } from '../../http/exchange/exchange.ts'
+import type { Exchange, Sink, UpstreamReply } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import { NotConnected, StreamRefused } from '../../http/client/wire-error.ts'
 import { isLongRunning, isObjectRead, isRelayed, isWatch } from '../../api/request/request-info.ts'
 import type { Traffic } from '../../metrics/metrics.ts'
-import { rawStrings, UpstreamBody, type BodyReader } from './upstream-body.ts'
+import { bodyCopy } from './body-copy.ts'
 import { UpstreamGone, type UnderWay, type Upstream, type Waiting } from './upstream.ts'
-import { Readable } from 'node:stream'
-import { asBuffer } from '../../base/bytes.ts'
 
 /** An upstream gave no answer. `sent` is false where it provably never received the request. */
 export class NoAnswer extends Error {
@@ -52,6 +51,9 @@ export interface Outgoing {
 /** The limit of a held answer. */
 const heldBytes = 64 * 1024
 
+/** How much of an answer may wait for its sink before the upstream's stream is paused. */
+export const unattachedBytes = 256 * 1024
+
 /**
  * How long an answer is held. An object or a list is of use to its client only when it is whole, so
  * it is held for longer than it takes to find out that its upstream is unresponsive; what else
@@ -92,7 +94,7 @@ export function attempt(
           path: exchange.url,
           // undici does not change it.
           headers: headers.raw as string[],
-          body: exchange.content ?? (exchange.body ? attemptBody(exchange.body) : null),
+          body: exchange.content ?? (exchange.body ? bodyCopy(exchange.body) : null),
           isWatch: isWatch(exchange.info),
         },
         handler,
@@ -127,7 +129,7 @@ const hasUnknownFraming = (headers: HeaderList): boolean =>
  * - sent or held -> answered: the answer has been passed on
  * - any but answered -> failed: rejected with `NoAnswer`
  */
-class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyReader {
+class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting {
   readonly #outgoing: Outgoing
   readonly #upstream: Upstream
   readonly #resolve: (reply: UpstreamReply) => void
@@ -136,7 +138,16 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
   /** By the clock of `elapsed`: when the upstream is probed, and when what is held is passed on. */
   #doubtAt: number
   #heldUntil = Infinity
-  readonly #body = new UpstreamBody(this)
+  /**
+   * Bytes that came before there was a sink: to pause a connection that is being read costs more
+   * than to hold the few.
+   */
+  #early: Uint8Array[] = []
+  #earlyBytes = 0
+  #sink: Sink | undefined
+  #outcome: { readonly trailers: string[] } | { readonly error: Error } | undefined
+  /** The sink has all of the body, or nothing reads it any more. */
+  #isOver = false
   #state: 'connecting' | 'sent' | 'held' | 'answered' | 'failed' = 'connecting'
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
@@ -195,8 +206,15 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#received(chunk.byteLength)
-    this.#body.data(chunk, controller)
-    if (this.#state === 'held' && this.#body.early > heldBytes) this.#answer()
+    if (this.#isOver) return
+    if (this.#sink) {
+      if (!this.#sink.write(chunk)) this.#wait(this.#sink, controller)
+      return
+    }
+    this.#early.push(chunk)
+    this.#earlyBytes += chunk.byteLength
+    if (this.#earlyBytes > unattachedBytes) controller.pause()
+    if (this.#state === 'held' && this.#earlyBytes > heldBytes) this.#answer()
   }
 
   #received(bytes: number): void {
@@ -208,16 +226,18 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
 
   onResponseEnd(controller: Dispatcher.DispatchController): void {
     const trailers = rawStrings(controller.rawTrailers)
-    this.#body.end(trailers)
-    if (this.#state === 'held') this.#answer(trailers.length === 0 ? this.#body.whole : undefined)
+    this.#finish({ trailers })
+    if (this.#state === 'held')
+      this.#answer(trailers.length === 0 ? joined(this.#early) : undefined)
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#state === 'answered') {
       // A pod or a kubelet may have answered: that it breaks off is no fault of the API server.
       const isOwn = !isRelayed(this.#outgoing.exchange.info)
-      if (!this.#isStopped && !this.#body.isOver && isOwn) this.#upstream.broken()
-      return this.#body.fail(error)
+      const isBroken = !this.#isStopped && !this.#isOver && this.#outcome === undefined
+      if (isBroken && isOwn) this.#upstream.broken()
+      return this.#finish({ error })
     }
     const isProcessed = !(error instanceof NotConnected || error instanceof StreamRefused)
     this.#fail(this.#state !== 'connecting' && isProcessed, error)
@@ -240,8 +260,40 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
       this.#resolve({
         kind: 'bytes',
         ...head,
-        source: (sink) => this.#body.attach(sink, controller),
+        source: (sink) => this.#attach(sink, controller),
       })
+  }
+
+  #attach(sink: Sink, controller: Dispatcher.DispatchController): () => void {
+    const early = this.#early
+    this.#early = []
+    this.#sink = sink
+    const room = early.map((chunk) => sink.write(chunk)).at(-1) ?? true
+    if (this.#outcome) this.#finish(this.#outcome)
+    else if (!room) this.#wait(sink, controller)
+    else if (controller.paused) controller.resume()
+    return () => {
+      if (this.#isOver) return
+      this.#isOver = true
+      controller.abort(new Error('the reader of the answer gave up'))
+      this.#release()
+    }
+  }
+
+  #wait(sink: Sink, controller: Dispatcher.DispatchController): void {
+    controller.pause()
+    void sink.drained().then(() => {
+      if (!this.#isOver) controller.resume()
+    })
+  }
+
+  #finish(outcome: { readonly trailers: string[] } | { readonly error: Error }): void {
+    this.#outcome ??= outcome
+    this.#release()
+    if (this.#sink === undefined || this.#isOver) return
+    this.#isOver = true
+    if ('error' in this.#outcome) this.#sink.fail(this.#outcome.error)
+    else this.#sink.end(this.#outcome.trailers)
   }
 
   check(at: number): void {
@@ -279,79 +331,24 @@ class Attempt implements Dispatcher.DispatchHandler, UnderWay, Waiting, BodyRead
     if (this.#state === 'failed' || this.#state === 'answered') return
     this.#state = 'failed'
     this.#upstream.waitNoLonger(this)
-    this.over()
+    this.#release()
     this.#reject(new NoAnswer(this.#upstream, sent, cause))
   }
 
-  over(): void {
+  #release(): void {
     this.#client?.[Symbol.dispose]()
     this.#upstream.underWay.delete(this)
   }
 }
 
-/**
- * A separate stream with the bytes of `body`, for one attempt. undici destroys a request's body
- * when the request ends; with the client's own stream it would destroy the client's connection,
- * and the next attempt would have no body.
- */
-function attemptBody(body: Readable): Readable {
-  let begun = false
-  const copy = new Readable({
-    read: () => {
-      // An empty body may end before the first read.
-      if (body.readableEnded) {
-        if (body.readableDidRead) copy.destroy(new Error('an earlier attempt has read the body'))
-        else copy.push(null)
-        return
-      }
-      if (!begun) body.on('data', onData).on('end', onEnd).on('close', onClose)
-      begun = true
-      body.resume()
-    },
-    destroy: (cause, done) => {
-      body.off('data', onData).off('end', onEnd).off('close', onClose)
-      done(cause)
-    },
-  })
-  // undici reads the length of the body of a request that was cancelled in its queue, and listens
-  // to no error of it.
-  copy.on('error', () => undefined)
-  const onData = (chunk: Buffer): void => {
-    if (!copy.push(chunk)) body.pause()
-  }
-  const onEnd = (): void => {
-    body.off('close', onClose)
-    copy.push(null)
-  }
-  const onClose = (): void => {
-    copy.destroy(new Error('the client stopped sending the body'))
-  }
-  return copy
+/** What `toString('latin1')` calls in the end; an answer has two dozen of them. */
+type Latin1 = Buffer & { latin1Slice(): string }
+
+/** Header fields or trailers as undici has them. */
+function rawStrings(raw: unknown): string[] {
+  if (!Array.isArray(raw)) return []
+  const strings: string[] = []
+  for (const part of raw as readonly unknown[])
+    strings.push(part instanceof Buffer ? (part as Latin1).latin1Slice() : String(part))
+  return strings
 }
-
-/** The answers of an API server that drains are shorter. */
-const mostBytes = 1_024
-
-/**
- * Whether an API server refused the request because it shuts down, so that the client retries at
- * another. It does so in one of two texts, both with Retry-After (apiserver pkg/server/filters): a
- * Status with 503 while it waits for requests in flight (waitgroup.go), or plain text with 429
- * where it runs with --shutdown-send-retry-after (with_retry_after.go). Both filters run before
- * authentication, so that neither answer has the flow schema header that every later answer
- * carries; a 503 or 429 with that header, or with another text, is an ordinary answer. False for a
- * reply whose body has not arrived whole.
- */
-export function isDraining(reply: UpstreamReply): boolean {
-  const { status, headers } = reply
-  if (status !== 503 && status !== 429) return false
-  const text = texts[status]
-  if (headers.get('retry-after') === undefined) return false
-  if (headers.get('x-kubernetes-pf-flowschema-uid') !== undefined) return false
-  if (reply.kind !== 'body' || reply.body.byteLength > mostBytes) return false
-  return asBuffer(reply.body).includes(text)
-}
-
-const texts = {
-  503: '"message":"apiserver is shutting down"',
-  429: 'The apiserver is shutting down, please try again later.',
-} as const

@@ -7,7 +7,8 @@ import {
   HeaderList,
   namedByConnection,
 } from '../../http/exchange/headers.ts'
-import { attempt, NoAnswer, Unresponsive, isDraining, type Outgoing } from './attempt.ts'
+import { attempt, NoAnswer, Unresponsive, type Outgoing } from './attempt.ts'
+import { isDraining } from './draining.ts'
 import type { Cloud } from './cloud.ts'
 import { isRelayed } from '../../api/request/request-info.ts'
 import type { Upstream } from './upstream.ts'
