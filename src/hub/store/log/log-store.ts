@@ -20,7 +20,7 @@ import {
   type StoredPartition,
   type Withdrawal,
 } from '../store.ts'
-import { isIn, nameKey, partOf, scopeOf, type ScopeKey } from '../state/address.ts'
+import { isIn, nameKey, scopeOf, type ScopeKey } from '../state/address.ts'
 import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from '../state/held.ts'
 import type { DiskWork } from './log-writer.ts'
 import { knownObject, isGiven, type Collection, type Scope } from '../state/scope.ts'
@@ -257,7 +257,7 @@ export class LogStore implements ObjectStore {
       compose,
       bytes: changes.reduce((sum, { object }) => sum + object.bytes.byteLength, 0),
       durable: changes.some(({ type }) => type === 'DELETED'),
-      of: partOf(collection),
+      of: collection,
     })
     return this.#previous(collection, events, previous ? (written?.displaced ?? []) : [])
   }

@@ -1,6 +1,5 @@
 import { after } from '../../../base/clock.ts'
 import { framed, type Unframed } from './frame.ts'
-import { bodiesAt, type Body, type BodyMark } from '../state/held.ts'
 import { format, type LogFolder, type Segment, type SegmentRecord } from './segments.ts'
 
 export interface LogWriterParts {
@@ -14,10 +13,7 @@ export interface LogWriterParts {
   readonly onSyncFailed: (cause: unknown) => void
 }
 
-/** `marks`: of the bodies that come with it. */
-interface Unwritten extends Unframed {
-  readonly marks: readonly BodyMark[]
-}
+export type Place = readonly [segment: number, offset: number]
 
 /** The writes since the start. */
 export interface DiskWork {
@@ -36,6 +32,8 @@ export class LogWriter {
   #from: number
   /** Of the log as it was written anew last, or is being: what was lost before does not matter. */
   #anew = 0
+  /** The newest segment of which a sync failed: the next one would say that all is well. */
+  #lost = -1
   #current: Segment | undefined
   /** A sync under way, and one that begins after it. */
   #syncing: Promise<void> = Promise.resolve()
@@ -47,17 +45,17 @@ export class LogWriter {
     this.#from = from
   }
 
-  /** Resolves to the bodies of each record. Rejects with the system's errors. */
-  async append(records: readonly Unwritten[]): Promise<readonly (readonly Body[])[]> {
+  /** Resolves to where the bodies of each record begin. Rejects with the system's errors. */
+  async append(records: readonly Unframed[]): Promise<readonly Place[]> {
     if (this.#hasLost) throw new Error(lost)
     const segment = await this.#room()
     let { end } = segment
     const parts: Uint8Array[] = []
-    const bodies: (readonly Body[])[] = []
+    const places: Place[] = []
     for (const each of records) {
       const frame = framed(each, segment, end)
       parts.push(...frame.parts)
-      bodies.push(bodiesAt(segment.id, frame.bodiesAt, each.marks))
+      places.push([segment.id, frame.bodiesAt])
       end = frame.end
     }
     try {
@@ -69,7 +67,7 @@ export class LogWriter {
     this.work.bytes += end - segment.end
     segment.end = end
     this.#lateSync ??= after(this.#parts.syncWithinMs, () => this.#syncLate())
-    return bodies
+    return places
   }
 
   /** Resolves when all that was written before is on the disk. Rejects with the system's errors. */
@@ -110,8 +108,7 @@ export class LogWriter {
     const last = folder.segments.get(folder.newest)
     const segment = folder.segment(folder.newest + 1)
     const from = Math.min(this.#from, segment.id)
-    const before = (last?.isLost ? last.synced : last?.end) ?? 0
-    const record: SegmentRecord = { kind: 'segment', format, from, before }
+    const record: SegmentRecord = { kind: 'segment', format, from, before: last?.synced ?? 0 }
     const head = framed({ record }, { id: segment.id, synced: 0 }, 0)
     // Its head may be on the disk after a failure: what the one before gets then would not count.
     this.#current = undefined
@@ -137,7 +134,7 @@ export class LogWriter {
     if (!this.#current) return
     await this.sync().catch(() => undefined)
     // What comes later than the last sync could be torn: now nothing is.
-    await this.append([{ record: { kind: 'bodies' }, marks: [] }]).catch(() => undefined)
+    await this.append([{ record: { kind: 'bodies' } }]).catch(() => undefined)
     this.#lateSync?.[Symbol.dispose]()
   }
 
@@ -149,14 +146,14 @@ export class LogWriter {
 
   /** A sync failed, of what is not written anew. */
   get #hasLost(): boolean {
-    return this.#parts.folder.segments.values().some((of) => of.isLost && of.id >= this.#anew)
+    return this.#lost >= this.#anew
   }
 
   async #sync(): Promise<void> {
     for (const segment of this.#parts.folder.segments.values()) {
-      if (segment.synced >= segment.end || segment.isLost) continue
+      if (segment.synced >= segment.end || segment.id <= this.#lost) continue
       await segment.sync().catch((cause: unknown) => {
-        segment.isLost = true
+        this.#lost = segment.id
         throw cause
       })
       this.work.syncs += 1

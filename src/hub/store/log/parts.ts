@@ -1,7 +1,8 @@
 import type { GVR } from '../../../api/kube/gvk.ts'
+import { isExpectedFault } from '../../../base/expected-fault.ts'
 import { StoreFailure } from '../store.ts'
 import { Bodies, Seal } from './bodies.ts'
-import { reportMaintenance, type ReportFault } from './faults.ts'
+import { failureOf, type ReportFault } from './faults.ts'
 import { LogWriter } from './log-writer.ts'
 import { LogFolder } from './segments.ts'
 import { recover } from './recovery.ts'
@@ -82,7 +83,11 @@ export function partsOf(options: StoreOptions, opening: Opening) {
     maxBytes,
     segmentBytes,
     onEvicted: options.onEvicted ?? nothing,
-    onFailed: (cause) => reportMaintenance(report, cause),
+    onFailed: (cause) => {
+      // Faults of the disk show in the writes of others.
+      if (isExpectedFault(cause)) return
+      report('maintenance', failureOf('the maintenance of the store failed', cause))
+    },
   })
   const bodies = new Bodies(folder, new Seal(sealingKey), (scope, held) => {
     const parts = state.referringTo(scope, held.body)

@@ -8,10 +8,9 @@ import {
   type CollectionKey,
   type Replacement,
 } from '../store.ts'
-import { nameKey, partOf, scopeOf } from '../state/address.ts'
+import { nameKey, scopeOf } from '../state/address.ts'
 import type { Bodies } from './bodies.ts'
 import { markOf, isRecent, type Body, type ObjectMark } from '../state/held.ts'
-import type { LogFolder } from './segments.ts'
 import { entryBytes, type Collection } from '../state/scope.ts'
 import type { State } from '../state/state.ts'
 import type { Composed, WritePath } from './write-path.ts'
@@ -30,7 +29,6 @@ export interface ReplacementParts {
   readonly state: State
   readonly path: WritePath
   readonly bodies: Bodies
-  readonly folder: LogFolder
   /** Those in progress. */
   readonly lists: Set<StagedReplacement>
   /**
@@ -109,7 +107,7 @@ export class StagedReplacement implements Replacement {
         compose: () => this.#compose(head),
         alone: true,
         durable: true,
-        of: partOf(key),
+        of: key,
       })
       // What it confirms may not be on the disk yet.
       if (!written) await path.sync()
@@ -150,7 +148,7 @@ export class StagedReplacement implements Replacement {
         bodies: staged.map(([object]) => bodies.stored(key, object)),
       }),
       bytes,
-      of: partOf(key),
+      of: key,
     })
     written.then(
       (found) => {
@@ -170,7 +168,7 @@ export class StagedReplacement implements Replacement {
    */
   #compose(head: CollectionHead): Composed | undefined {
     if (this.#failure) throw this.#failure
-    const { key, holder, state, folder } = this.#parts
+    const { key, holder, state } = this.#parts
     const before = this.#collection
     // It may have missed a state that is later than the list.
     if (this.#before && !before)
@@ -187,8 +185,7 @@ export class StagedReplacement implements Replacement {
     }
     const { gvk, extra, resourceVersion: version } = head
     const listed = isHeld ? [] : [...this.#listed.values()]
-    const isLost = (body: Body): boolean => folder.segments.get(body.segment)?.isLost === true
-    const placed = listed.flatMap(({ body }) => (body && !isLost(body) ? body : []))
+    const placed = listed.flatMap(({ body }) => body ?? [])
     if (placed.length < listed.length)
       throw new StoreFailure('a part of the list is not on the disk')
     return {

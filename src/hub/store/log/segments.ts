@@ -34,8 +34,6 @@ export class Segment {
   end = 0
   /** Up to here it is on the disk. */
   synced = 0
-  /** A sync failed: the next one would say that all is well. */
-  isLost = false
   #fd: number | undefined
   #isOwn = false
 

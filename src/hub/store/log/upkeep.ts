@@ -226,8 +226,9 @@ export class Upkeep implements Keeper {
     const { folder, path } = this.#parts
     const most = path.isFailing ? 0 : mostLive
     const victims = new Set<number>()
-    for (const [id, { isLost, end }] of folder.segments) {
+    for (const [id, { synced, end }] of folder.segments) {
       if (id >= begun) continue
+      const isLost = synced < end
       if (isLost || end < smallBytes || (live.get(id) ?? 0) <= most * end) victims.add(id)
     }
     return victims

@@ -1,8 +1,8 @@
 import { after, turn } from '../../../base/clock.ts'
-import { StoreFailure } from '../store.ts'
-import type { Part } from '../state/address.ts'
+import { StoreFailure, type CollectionKey } from '../store.ts'
+import { partOf, type Part } from '../state/address.ts'
 import { failureOf, type ReportFault } from './faults.ts'
-import type { Body, BodyMark, Held } from '../state/held.ts'
+import { bodiesAt, type Body, type BodyMark, type Held } from '../state/held.ts'
 import type { LogWriter } from './log-writer.ts'
 import type { EvictRecord, LogRecord } from '../state/record.ts'
 import { entryBytes } from '../state/scope.ts'
@@ -44,7 +44,7 @@ export interface Write {
   /** It is answered when it is on the disk: a power cut must not undo it. */
   readonly durable?: boolean
   /** The collection that is unknown if this fails. */
-  readonly of?: Part
+  readonly of?: CollectionKey
 }
 
 interface Waiting {
@@ -130,18 +130,18 @@ export class WritePath {
   /** Writes the records, and changes the state by them. Called while nothing else is written. */
   async append(all: readonly Composed[]): Promise<readonly Written[]> {
     const { state, log } = this.#parts
-    const places = await log.append(
-      all.map(({ record, placed, bodies = [] }) => {
-        const marks = bodies.map(([{ byteLength }, digest]): BodyMark => {
-          state.lastSerial += 1
-          return [byteLength, digest, state.lastSerial]
-        })
-        const of = placed?.map(({ mark }) => mark) ?? marks
-        return { record: { ...record, bodies: of }, bodies: bodies.map(([each]) => each), marks }
-      }),
-    )
-    return all.map(({ record, placed }, at): Written => {
-      const bodies = placed ?? places[at] ?? []
+    const marked = all.map(({ record, placed, bodies = [] }) => {
+      const marks = bodies.map(([{ byteLength }, digest]): BodyMark => {
+        state.lastSerial += 1
+        return [byteLength, digest, state.lastSerial]
+      })
+      const of = placed?.map(({ mark }) => mark) ?? marks
+      return { record: { ...record, bodies: of }, bodies: bodies.map(([each]) => each), placed }
+    })
+    const places = await log.append(marked)
+    return marked.map(({ record, placed }, at): Written => {
+      const place = places[at]
+      const bodies = placed ?? (place ? bodiesAt(...place, record.bodies) : [])
       // A snapshot is of this state.
       return { bodies, displaced: record.kind === 'scope' ? [] : state.apply(record, bodies) }
     })
@@ -271,7 +271,7 @@ export class WritePath {
 
   #refuse(group: readonly Waiting[], cause: unknown): void {
     const failure = this.#reported(cause)
-    const unknown = group.flatMap(({ write }) => (write.of ? [write.of] : []))
+    const unknown = group.flatMap(({ write }) => (write.of ? [partOf(write.of)] : []))
     for (const each of unknown) this.missed.add(JSON.stringify(each))
     if (unknown.length > 0) this.remove(unknown)
     for (const { done } of group) done.reject(failure)
