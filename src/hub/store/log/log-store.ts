@@ -20,7 +20,7 @@ import {
   type StoredPartition,
   type Withdrawal,
 } from '../store.ts'
-import { isIn, nameKey, scopeOf, type ScopeKey } from '../state/address.ts'
+import { isIn, nameKey, scopeOf, type Named, type ScopeKey } from '../state/address.ts'
 import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from '../state/held.ts'
 import type { DiskWork } from './log-writer.ts'
 import { knownObject, isGiven, type Collection, type Scope } from '../state/scope.ts'
@@ -115,10 +115,9 @@ export class LogStore implements ObjectStore {
     if (!scope) return undefined
     const found = knownObject(scope, key, holderOf(key))
     if (typeof found !== 'object') return found
-    const object = this.#read(scope.key, found.held)
-    if (!object) return undefined
-    const { gvk, confirmedVersion, confirmedAt } = found
-    return { gvk, object, confirmedVersion, confirmedAt }
+    const { held, ...known } = found
+    const object = this.#read(scope.key, held)
+    return object && { ...known, object }
   }
 
   list(key: CollectionKey, isRead?: (member: StoredMember) => boolean): StoredList | undefined {
@@ -386,10 +385,7 @@ function* inOrder(members: readonly Held[]): Iterable<Held> {
   yield* members.toSorted(byName)
 }
 
-const byName = (
-  a: { readonly namespace: string; readonly name: string },
-  b: { readonly namespace: string; readonly name: string },
-): number => {
+const byName = (a: Named, b: Named): number => {
   if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1
   return a.name === b.name ? 0 : a.name < b.name ? -1 : 1
 }

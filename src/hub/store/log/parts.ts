@@ -1,8 +1,7 @@
 import type { GVR } from '../../../api/kube/gvk.ts'
-import { isExpectedFault } from '../../../base/expected-fault.ts'
 import { StoreFailure } from '../store.ts'
 import { Bodies, Seal } from './bodies.ts'
-import { failureOf, type ReportFault } from './faults.ts'
+import type { ReportFault } from './faults.ts'
 import { LogWriter } from './log-writer.ts'
 import { LogFolder } from './segments.ts'
 import { recover } from './recovery.ts'
@@ -83,11 +82,7 @@ export function partsOf(options: StoreOptions, opening: Opening) {
     maxBytes,
     segmentBytes,
     onEvicted: options.onEvicted ?? nothing,
-    onFailed: (cause) => {
-      // Faults of the disk show in the writes of others.
-      if (isExpectedFault(cause)) return
-      report('maintenance', failureOf('the maintenance of the store failed', cause))
-    },
+    report,
   })
   const bodies = new Bodies(folder, new Seal(sealingKey), (scope, held) => {
     const parts = state.referringTo(scope, held.body)

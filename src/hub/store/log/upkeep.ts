@@ -1,6 +1,8 @@
 import { elapsed, pause } from '../../../base/clock.ts'
 import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
+import { isExpectedFault } from '../../../base/expected-fault.ts'
 import { StoreFailure } from '../store.ts'
+import { failureOf, type ReportFault } from './faults.ts'
 import type { Body } from '../state/held.ts'
 import { leastNeeded, type EvictedKind } from '../state/eviction.ts'
 import type { LogWriter } from './log-writer.ts'
@@ -38,6 +40,8 @@ export const mostStagedOf = (identity: string, maxBytes: number): number =>
 const copyBytes = 256 << 10
 const betweenMs = 20
 
+const failed = 'the maintenance of the store failed'
+
 /** Segments that are not worth a file. */
 const smallBytes = 64 << 10
 /** Segments with a larger share of bodies in use are left as they are. */
@@ -55,7 +59,7 @@ export interface UpkeepParts {
   readonly maxBytes: number
   readonly segmentBytes: number
   readonly onEvicted: OnEvicted
-  readonly onFailed: (cause: unknown) => void
+  readonly report: ReportFault
   /** Aborts when the store is closed. */
   readonly closing: AbortSignal
 }
@@ -77,7 +81,10 @@ export class Upkeep implements Keeper {
   pass(): Promise<void> {
     return (this.#pass ??= Promise.resolve()
       .then(() => this.#work())
-      .catch(this.#parts.onFailed)
+      .catch((cause: unknown) => {
+        // Faults of the disk show in the writes of others.
+        if (!isExpectedFault(cause)) this.#parts.report('maintenance', failureOf(failed, cause))
+      })
       .finally(() => (this.#pass = undefined)))
   }
 

@@ -1,4 +1,4 @@
-import type { CollectionKey } from '../store.ts'
+import type { CollectionKey, ObjectKey } from '../store.ts'
 
 /** The answers to one identity, or to all, in one representation, of one resource. */
 export type ScopeKey = Pick<CollectionKey, 'partition' | 'gvr'>
@@ -25,8 +25,10 @@ export const textInScope = ({ namespace = '', labelSelector, fieldSelector }: Ke
 /** A collection's name in the store. */
 export const textOf = (key: CollectionKey): string => textOfScope(key) + textInScope(key)
 
+export type Named = Pick<ObjectKey, 'namespace' | 'name'>
+
 /** Names may contain any character, also a separator. */
-export const nameKey = ({ namespace, name }: { namespace: string; name: string }): string =>
+export const nameKey = ({ namespace, name }: Named): string =>
   `${namespace.length}/${namespace}${name}`
 
 /** Whether a collection is of this namespace, or of all. */
@@ -34,10 +36,7 @@ export const isIn = ({ namespace: of = '' }: KeyInScope, namespace: string | und
   of === '' || of === namespace
 
 /** Whether a collection would hold an object of this name if there were one. */
-export const covers = (
-  of: KeyInScope,
-  { namespace, name }: { readonly namespace: string; readonly name: string },
-): boolean =>
+export const covers = (of: KeyInScope, { namespace, name }: Named): boolean =>
   isIn(of, namespace) &&
   of.labelSelector === '' &&
   (of.fieldSelector === '' || of.fieldSelector === `metadata.name=${name}`)

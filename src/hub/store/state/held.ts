@@ -2,6 +2,7 @@ import type { ApiObject } from '../../../api/kube/object.ts'
 import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import { compareVersions, isNewer, resourceVersion } from '../../../api/kube/resource-version.ts'
 import { now } from '../../../base/clock.ts'
+import type { StoredMember } from '../store.ts'
 
 /** What a record says of a body in its own frame. */
 export type BodyMark = readonly [length: number, digest: number, serial: number]
@@ -60,11 +61,7 @@ export function bodiesAt(
 export type ObjectMark = readonly [namespace: string, name: string, uid: string, version: string]
 
 /** One stored version of an object. */
-export interface Held {
-  readonly namespace: string
-  readonly name: string
-  readonly uid: string
-  readonly version: string
+export interface Held extends StoredMember {
   readonly body: Body
 }
 

@@ -1,7 +1,7 @@
 import { objectKind } from '../../../api/codec/list.ts'
 import type { GVK } from '../../../api/kube/gvk.ts'
-import type { CollectionKey } from '../store.ts'
-import { covers, nameKey, textInScope, isIn, type ScopeKey } from './address.ts'
+import type { CollectionKey, StoredObject } from '../store.ts'
+import { covers, nameKey, textInScope, isIn, type Named, type ScopeKey } from './address.ts'
 import { heldOf, isChange, isSame, isSameVersion, newest, type Body, type Held } from './held.ts'
 import type { CollectionSnapshot, ScopeRecord } from './record.ts'
 import { latest } from '../../../base/clock.ts'
@@ -228,13 +228,8 @@ export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
 }
 
 /** One stored version of an object. */
-export interface ObjectState {
+interface ObjectState extends Omit<StoredObject, 'object'> {
   readonly held: Held
-  readonly gvk: GVK
-  /** The version up to which it is known not to have changed. */
-  readonly confirmedVersion: string
-  /** When that was confirmed. */
-  readonly confirmedAt: number
 }
 
 /**
@@ -246,7 +241,7 @@ export interface ObjectState {
  */
 export function knownObject(
   scope: Scope,
-  named: { readonly namespace: string; readonly name: string },
+  named: Named,
   holder?: string,
 ): ObjectState | 'absent' | undefined {
   const key = nameKey(named)
