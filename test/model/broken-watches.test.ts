@@ -16,8 +16,8 @@ const brokenWatches = (
     CacheWatcher.prototype,
     'events',
     (events) =>
-      function (this: CacheWatcher, onEnd) {
-        return each(events.call(this, onEnd), change)
+      function (this: CacheWatcher, ...hooks) {
+        return each(events.call(this, ...hooks), change)
       },
   )
 

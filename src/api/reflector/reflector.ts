@@ -77,10 +77,7 @@ export interface BackoffTimes {
 /** Receives what the reflector reads. */
 export interface ReflectorHandler {
   onOpen(): void
-  /**
-   * Applies events, without ERROR, before the next are read. Throws `ResourceExpired` if one is
-   * missing.
-   */
+  /** Applies events, without ERROR. Throws `ResourceExpired` if one is missing. */
   onEvents(events: readonly WatchEvent[]): void | Promise<void>
   /** The open watch has ended. */
   onClosed(): void

@@ -121,7 +121,7 @@ export interface SinkOptions extends SinkCallbacks {
 export class StreamSink implements Sink {
   readonly #stream: Writable
   readonly #options: SinkOptions
-  #drained: (() => Promise<void>) | undefined
+  #draining: Promise<void> | undefined
   #started = false
   #failed = false
 
@@ -151,8 +151,23 @@ export class StreamSink implements Sink {
     return false
   }
 
+  /**
+   * All calls meanwhile share one promise: a source that has to stop may still have many chunks to
+   * write, and calls this after each.
+   */
   drained(): Promise<void> {
-    return (this.#drained ??= drainedOf(this.#stream))()
+    const stream = this.#stream
+    if (stream.destroyed || !stream.writableNeedDrain) return Promise.resolve()
+    return (this.#draining ??= new Promise((resolve) => {
+      const go = (): void => {
+        stream.off('drain', go)
+        stream.off('close', go)
+        this.#draining = undefined
+        resolve()
+      }
+      stream.on('drain', go)
+      stream.on('close', go)
+    }))
   }
 
   end(trailers?: readonly string[]): void {
@@ -167,27 +182,5 @@ export class StreamSink implements Sink {
     if (!this.#stream.destroyed && !this.#failed) this.#options.onBroken(cause)
     this.#failed = true
     this.#options.breakOff(cause)
-  }
-}
-
-/**
- * Resolves when the stream accepts more, or is closed. All calls meanwhile share one promise: a
- * source that has to stop may still have many chunks to write, and calls this after each.
- */
-function drainedOf(stream: Writable): () => Promise<void> {
-  let waiting: Promise<void> | undefined
-  return () => {
-    if (stream.destroyed || !stream.writableNeedDrain) return Promise.resolve()
-    waiting ??= new Promise((resolve) => {
-      const go = (): void => {
-        stream.off('drain', go)
-        stream.off('close', go)
-        waiting = undefined
-        resolve()
-      }
-      stream.on('drain', go)
-      stream.on('close', go)
-    })
-    return waiting
   }
 }

@@ -272,12 +272,9 @@ const bodiless = new Set([204, 205, 304])
 function writerOf(
   stream: ServerHttp2Stream,
   isHead: boolean,
-  {
-    onBroken,
-    onTaken,
-    client,
-    onHead,
-  }: Required<SinkCallbacks> & { readonly onHead: (status: number, last: boolean) => void },
+  callbacks: Required<SinkCallbacks> & {
+    readonly onHead: (status: number, last: boolean) => void
+  },
 ): ResponseWriter {
   let trailers: Record<string, string[]> = {}
   stream.once('wantTrailers', () => stream.sendTrailers(trailers))
@@ -288,17 +285,15 @@ function writerOf(
         waitForTrailers: true,
         sendDate: false,
       } as Parameters<ServerHttp2Stream['respond']>[1])
-      onHead(status, last)
+      callbacks.onHead(status, last)
     },
     flush: () => undefined,
-    end: (body) => void (stream.writableEnded || stream.end(body, onTaken)),
+    end: (body) => void (stream.writableEnded || stream.end(body, callbacks.onTaken)),
     sink: () =>
       new StreamSink(stream, {
+        ...callbacks,
         trailers: (raw) => (trailers = grouped(raw)),
         breakOff: () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-        onBroken,
-        onTaken,
-        client,
       }),
   }
 }

@@ -35,12 +35,6 @@ export interface CacheWatcherParts {
   readonly logEnded: AbortSignal
 }
 
-interface WatcherHooks {
-  readonly onBegin: () => void
-  /** Called once, whatever the reason. */
-  readonly onEnd: (end: WatcherEnd) => void
-}
-
 /** Why a cache watcher ended. */
 export type WatcherEnd = 'done' | 'slow' | 'over' | 'expired'
 
@@ -89,8 +83,11 @@ export class CacheWatcher {
     this.#wake()
   }
 
-  /** The events, in groups; ends cleanly. */
-  async *events({ onBegin, onEnd }: WatcherHooks): AsyncGenerator<readonly WatchEvent[]> {
+  /** The events, in groups; ends cleanly. `onEnd` is called once, whatever the reason. */
+  async *events(
+    onBegin: () => void,
+    onEnd: (end: WatcherEnd) => void,
+  ): AsyncGenerator<readonly WatchEvent[]> {
     onBegin()
     using timers = new DisposableStack()
     this.#endings(timers)

@@ -386,18 +386,14 @@ export class Cacher implements AsyncDisposable {
     if (log === undefined || start === undefined) return undefined
     const { representation } = this.#parts
     const { encoding } = representation
-    const { selection, bookmarks, lastsMs, signal } = options
     // A client that selects only some of the objects, as offline from a wider collection, does too.
-    if (options.comparesEvents || !selection.everything) this.#comparesEvents = true
+    if (options.comparesEvents || !options.selection.everything) this.#comparesEvents = true
     const watcher = new CacheWatcher({
+      ...options,
       ...start,
       log,
       gvk: this.#gvk,
       encoding,
-      selection,
-      bookmarks,
-      lastsMs,
-      signal,
       logEnded: this.#logEnded.signal,
     })
     return {
@@ -407,10 +403,10 @@ export class Cacher implements AsyncDisposable {
       headers: answerHeaders(mediaType(encoding, true)),
       representation: () => representation,
       gvk: () => this.#gvk,
-      events: watcher.events({
-        onBegin: () => this.#joined(watcher),
-        onEnd: (end) => this.#left(watcher, end),
-      }),
+      events: watcher.events(
+        () => this.#joined(watcher),
+        (end) => this.#left(watcher, end),
+      ),
       isShared: true,
     }
   }
