@@ -16,8 +16,8 @@ export function resourceVersion(text: string | undefined): ResourceVersion | und
 
 /** Whether both are versions and `a` is newer. */
 export function isNewer(a: string | undefined, b: string | undefined): boolean {
-  const [x, y] = [resourceVersion(a), resourceVersion(b)]
-  return x !== undefined && y !== undefined && compareVersions(x, y) > 0
+  if (a === undefined || b === undefined || ordered(a, b) <= 0) return false
+  return resourceVersion(a) !== undefined && resourceVersion(b) !== undefined
 }
 
 /** The newest of those that are versions; `undefined`: none is. */
@@ -28,11 +28,11 @@ export function newestVersion(texts: readonly (string | undefined)[]): ResourceV
     .at(-1)
 }
 
-/**
- * Negative, zero or positive if `a` is older than, equal to, or newer than `b`. Without leading
- * zeros the longer number is larger.
- */
-export function compareVersions(a: ResourceVersion, b: ResourceVersion): number {
+/** Negative, zero or positive if `a` is older than, equal to, or newer than `b`. */
+export const compareVersions = (a: ResourceVersion, b: ResourceVersion): number => ordered(a, b)
+
+/** Without leading zeros the longer number is larger. */
+function ordered(a: string, b: string): number {
   if (a.length !== b.length) return a.length - b.length
   return a < b ? -1 : a > b ? 1 : 0
 }

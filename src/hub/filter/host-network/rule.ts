@@ -9,25 +9,19 @@ type Shown = 'propagated' | 'unchanged' | 'unknown'
 
 /**
  * A pod that a kubelet runs keeps its network, which the pod's status shows: a kubelet restarts a
- * pod whose network changes. On a new pod mode and pool decide.
+ * pod whose network changes. On a new pod mode and pool decide. Propagation never applies to a pod
+ * of another node, to one that requests the host's network, nor to a mirror pod.
  */
 export function shownAs(
   pod: Cursor,
   inputs: Pick<Inputs, 'nodeName' | 'propagation' | 'pool'>,
 ): Shown {
-  if (!mayBePropagated(pod, inputs.nodeName)) return 'unchanged'
-  return shownByStatus(pod) ?? shownWhenNew(inputs)
-}
-
-/**
- * Whether propagation may apply to a pod of this node: not to one that requests the host's network,
- * nor to a mirror pod.
- */
-function mayBePropagated(pod: Cursor, nodeName: string): boolean {
-  if (pod.kind !== 'Pod' || pod.value(['spec', 'hostNetwork']) === true) return false
+  if (pod.kind !== 'Pod' || pod.value(['spec', 'hostNetwork']) === true) return 'unchanged'
   const at = pod.value(['spec', 'nodeName'])
-  if (at !== undefined && at !== nodeName) return false
-  return !isMirrorPod(pod)
+  if (at !== undefined && at !== inputs.nodeName) return 'unchanged'
+  const shown = shownByStatus(pod) ?? shownWhenNew(inputs)
+  // All of a pod is searched for that: only where it decides.
+  return shown !== 'unchanged' && isMirrorPod(pod) ? 'unchanged' : shown
 }
 
 /**
