@@ -383,11 +383,12 @@ const showsProjection = (start: Buffer): boolean => start.byteLength >= openingB
 
 /**
  * The projection of an answer, by its first bytes: a server that makes no tables or metadata
- * answers with whole objects. In either encoding the kind of a conversion comes at the very
- * beginning of an answer.
+ * answers with whole objects. In either encoding the type of a conversion comes at the very
+ * beginning of an answer. Custom resources may be of a kind `Table`, too.
  */
 function projectionOf(start: Buffer): Projection {
   const opening = start.subarray(0, openingBytes).toString('latin1')
+  if (!opening.includes('meta.k8s.io/')) return 'object'
   if (/"kind":\s*"Table"/.test(opening)) return 'table'
   return opening.includes('PartialObjectMetadata') ? 'metadata' : 'object'
 }

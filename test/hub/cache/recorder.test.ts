@@ -52,3 +52,15 @@ void t.test('an answer that is not one object is passed on, and not recorded', a
     t.equal(cache.object('a'), undefined)
   }
 })
+
+void t.test('a custom resource that is named like a conversion is recorded', async (t) => {
+  await using cache = await recordingIn(t.testdir())
+  const of = (kind: string, annotations: object): object => ({
+    apiVersion: 'example.com/v1',
+    kind,
+    metadata: { annotations, name: 'a', uid: 'u', resourceVersion: '9' },
+  })
+  const path = '/apis/example.com/v1/things/a'
+  for (const object of [of('Table', {}), of('Thing', { of: 'PartialObjectMetadata' })])
+    t.match(await cache.ask(path).reply(JSON.stringify(object)), { kind: 'object' })
+})
