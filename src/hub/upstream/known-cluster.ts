@@ -33,6 +33,12 @@ class OtherCluster extends Error {
 
 type Store = Pick<ObjectStore, 'get' | 'put' | 'newestVersion' | 'drop'>
 
+/** '': none is stored. */
+const uidIn = (store: Store): string => {
+  const found = store.get(key)
+  return typeof found === 'object' ? String(Buffer.from(found.object.bytes)) : ''
+}
+
 /** What an API server says of its cluster. */
 interface ClusterState {
   /** '': it has no such Service. */
@@ -54,6 +60,8 @@ export class KnownCluster {
   #isPresent: (origin: string) => boolean = () => true
   /** The API servers that were compared since the hub came online. */
   readonly #compared = new Set<string>()
+  /** The UID of the recorded cluster, whether or not the disk takes it; '': not known yet. */
+  #uid = ''
 
   readonly #answered = Promise.withResolvers<void>()
 
@@ -105,7 +113,7 @@ export class KnownCluster {
   async #compare(origin: string, withinMs: number): Promise<void> {
     this.#answered.resolve()
     const store = await this.#store.promise
-    if (this.#compared.has(origin)) return
+    if (this.#compared.has(origin)) return this.#keepUid(store)
     // What comes while the API server answers may be newer than its answer.
     const newest = store.newestVersion(isOfOneEtcd)
     const state = await this.#stateAt(origin, withinMs)
@@ -123,9 +131,8 @@ export class KnownCluster {
     store: Store,
     newest: ResourceVersion | undefined,
   ): Promise<void> {
-    const known = store.get(key)
-    const isOther =
-      uid !== '' && typeof known === 'object' && String(Buffer.from(known.object.bytes)) !== uid
+    const known = this.#uid || uidIn(store)
+    const isOther = uid !== '' && known !== '' && known !== uid
     if (isOther && [...this.#compared].some(this.#isPresent))
       throw new OtherCluster(`${origin} is of another cluster than the other API servers`)
     // Once all was dropped for that, what came since is of the restored one.
@@ -146,8 +153,16 @@ export class KnownCluster {
           'the cluster was restored from a backup since its answers were recorded: all records are dropped',
         )
     }
-    if (uid !== '') await putDocument(store, key, 'text/plain', Buffer.from(uid))
+    if (uid !== '') this.#uid = uid
+    this.#keepUid(store)
     this.#compared.add(origin)
+  }
+
+  /** Tried again at each probe: a disk that takes no writes keeps no API server out. */
+  #keepUid(store: Store): void {
+    if (this.#uid === '' || uidIn(store) === this.#uid) return
+    // The store reports its failures.
+    putDocument(store, key, 'text/plain', Buffer.from(this.#uid)).catch(() => undefined)
   }
 
   /** `undefined` where it cannot be read: the API server counts as one of the known cluster. */

@@ -96,6 +96,37 @@ void t.test('an API server that was removed does not speak for its cluster', asy
   t.equal(drops, 1, 'the records of the former cluster')
 })
 
+void t.test('a disk that takes no writes keeps no API server out', async (t) => {
+  await using connections = new Connections({ files: [] })
+  const known = new KnownCluster(connections, pino({ enabled: false }))
+  const [first, second] = [await clusterOf(t, 'a'), await clusterOf(t, 'b')]
+  const hanging = Promise.withResolvers<void>()
+  const answers = [() => Promise.reject(new Error('ENOSPC')), () => hanging.promise]
+  let drops = 0
+  known.keepIn(
+    {
+      get: () => undefined,
+      put: () => answers.shift()?.() ?? Promise.resolve(),
+      newestVersion: () => undefined,
+      drop: async () => void (drops += 1),
+    },
+    () => undefined,
+  )
+  const probe = known.comparing(
+    () => Promise.resolve(),
+    () => true,
+  )
+  await probe(first, 1_000)
+  t.equal(answers.length, 1)
+  await probe(first, 1_000)
+  t.equal(answers.length, 0, 'it is tried again')
+  await t.rejects(probe(second, 1_000), /is of another cluster/, 'though no UID is stored')
+  known.offline()
+  await probe(second, 1_000)
+  t.equal(drops, 1)
+  hanging.resolve()
+})
+
 /** The address of an API server of a cluster with that uid. */
 async function clusterOf(t: Test, uid: string): Promise<string> {
   const body = JSON.stringify({
