@@ -12,7 +12,6 @@ import {
 } from '../../../http/exchange/exchange.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import { mediaType } from '../../../api/kube/media-type.ts'
-import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 import {
   ListNotHeld,
@@ -27,7 +26,7 @@ import { storedList } from '../../answers/covering-collection.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../../store/store.ts'
 import type { RecorderHooks } from '../recordable.ts'
 import { CacheWatcher, type CacheWatcherParts, type WatcherEnd } from './cache-watcher.ts'
-import { EventLog, type EventMemory } from './event-log.ts'
+import { EventLog, type EventMemory, type PreviousStates } from './event-log.ts'
 import {
   storedListerWatcher,
   untilReachable,
@@ -321,9 +320,9 @@ export class Cacher implements AsyncDisposable {
     if (!isPart && events.some(isObjectEvent))
       throw new RequestRefused(200, 'answered in another representation')
     const isUnread = events.every(({ type }) => type === 'UNREAD')
-    const recorded = isUnread ? events : await this.#record(events)
+    const previous = isUnread ? [] : await this.#record(events)
     const log = this.#log
-    if (log && isUnread) return this.#publish(log, events)
+    if (log && isUnread) return this.#publish(log, events, previous)
     const version = versionAfter(events)
     if (log === undefined || version === undefined) throw new ResourceExpired()
     const stored = this.version
@@ -333,32 +332,30 @@ export class Cacher implements AsyncDisposable {
     // No event that follows the log can be older.
     if (isNewer(log.version, version))
       throw new UnusableAnswer('the upstream watch sent a past version')
-    this.#publish(log, recorded)
+    this.#publish(log, events, previous)
   }
 
   /**
-   * Resolves to the same events, with the previous state of each object where due. The store takes
-   * in what follows the stored version without a gap.
+   * Resolves to the previous states where due. The store takes in what follows the stored version
+   * without a gap.
    */
-  async #record(events: readonly WatchEvent[]): Promise<readonly WatchEvent[]> {
+  async #record(events: readonly WatchEvent[]): Promise<PreviousStates> {
     const { store, key, records } = this.#parts
     const options = { since: this.#reached, previous: this.#comparesEvents }
     this.#reached = versionAfter(events) ?? this.#reached
     try {
       const previous = await store.apply(key, events, options)
       this.#recorded.amount++
-      return options.previous
-        ? events.map((event, at) => withPrevious(event, previous[at]))
-        : events
+      return previous
     } catch (cause) {
       records.onStoreFailure(cause)
-      return events
+      return []
     }
   }
 
-  #publish(log: EventLog, events: readonly WatchEvent[]): void {
+  #publish(log: EventLog, events: readonly WatchEvent[], previous: PreviousStates): void {
     const { end } = log
-    log.append(events)
+    log.append(events, previous)
     if (log.end === end) return
     for (const watcher of this.#watchers) watcher.wake()
   }
@@ -478,8 +475,3 @@ export class Cacher implements AsyncDisposable {
 
 const tooOld = (from: string, version: string): string =>
   `too old resource version: ${from} (${version})`
-
-function withPrevious(event: WatchEvent, previous: ApiObject | undefined): WatchEvent {
-  if (previous === undefined || !isObjectEvent(event)) return event
-  return { ...event, previous }
-}

@@ -5,6 +5,7 @@ import {
   type UnreadEvent,
   type WatchEvent,
 } from '../../../api/codec/watch.ts'
+import type { ApiObject } from '../../../api/kube/object.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
 
 /** What is sent to each client: an event of an object, or one that is passed on as received. */
@@ -20,6 +21,9 @@ interface EventGroup {
 
 /** The memory of an event besides its bytes. */
 const overhead = 256
+
+/** The states before events, if known, by their place among these. */
+export type PreviousStates = readonly (ApiObject | undefined)[]
 
 /** The memory of the events of several logs. */
 export interface EventMemory {
@@ -75,17 +79,17 @@ export class EventLog {
    * Adds the events that are newer than the log, and those that are passed on as received, each
    * with its bytes copied out of the chunk it came in.
    */
-  append(events: readonly WatchEvent[]): void {
+  append(events: readonly WatchEvent[], previous: PreviousStates = []): void {
     const added: LoggedEvent[] = []
     let last = this.#groups.at(-1)?.version ?? this.#tail
-    for (const event of events) {
+    for (const [at, event] of events.entries()) {
       if (event.type === 'UNREAD') added.push({ ...event, frame: Buffer.from(event.frame) })
       const version = versionOf(event)
       if (version === undefined || !isNewer(version, this.#version)) continue
       this.#version = version
       if (!isObjectEvent(event)) continue
       last = version
-      added.push(copied(event))
+      added.push(copied(event, previous[at]))
     }
     if (added.length === 0) return
     const bytes = added.reduce((sum, event) => sum + sizeOf(event), 0)
@@ -162,7 +166,8 @@ export class EventLog {
 }
 
 /** The same event in its own memory: the chunk that it came in may be far larger. */
-function copied(event: ObjectEvent): ObjectEvent {
+function copied(received: ObjectEvent, previous = received.previous): ObjectEvent {
+  const event = previous ? { ...received, previous } : received
   const { frame, object } = event
   if (!frame) return { ...event, object: { ...object, bytes: Buffer.from(object.bytes) } }
   const own = Buffer.from(frame)
