@@ -65,19 +65,8 @@ export class Bodies {
 
   /** All of them, a batch at a time. Throws a `StoreFailure` where one cannot be read. */
   *batches(scope: ScopeKey, wanted: Iterable<Held>): Generator<readonly ApiObject[]> {
-    let batch: Held[] = []
-    let bytes = 0
-    for (const held of wanted) {
-      const { length } = held.body
-      if (batch.length > 0 && (bytes + length > batchBytes || batch.length >= batchEntries)) {
-        yield this.#readAll(scope, batch)
-        batch = []
-        bytes = 0
-      }
-      batch.push(held)
-      bytes += length
-    }
-    if (batch.length > 0) yield this.#readAll(scope, batch)
+    for (const batch of grouped(wanted, ({ body }) => body.length, batchBytes, batchEntries))
+      yield this.#readAll(scope, batch)
   }
 
   #readAll(scope: ScopeKey, wanted: readonly Held[]): readonly ApiObject[] {
@@ -127,6 +116,28 @@ function runFrom(wanted: readonly Held[], from: number): readonly Held[] {
     body = next
   }
   return wanted.slice(from, end)
+}
+
+/** The items in groups of so many bytes at most, or of one item. */
+export function* grouped<Item>(
+  items: Iterable<Item>,
+  bytesOf: (item: Item) => number,
+  mostBytes: number,
+  most = Infinity,
+): Iterable<readonly Item[]> {
+  let group: Item[] = []
+  let sum = 0
+  for (const item of items) {
+    const bytes = bytesOf(item)
+    if (group.length > 0 && (sum + bytes > mostBytes || group.length >= most)) {
+      yield group
+      group = []
+      sum = 0
+    }
+    group.push(item)
+    sum += bytes
+  }
+  if (group.length > 0) yield group
 }
 
 /** Bytes read at once: they block the event loop. */

@@ -52,17 +52,10 @@ export interface StoreOverview {
 /** Reads the state in memory, and bodies from the log; writes records to the log. */
 export class LogStore implements ObjectStore {
   readonly #parts: StoreParts
-  #isOver = false
   #closed: Promise<void> | undefined
 
   constructor(parts: StoreParts) {
     this.#parts = parts
-  }
-
-  /** Resolves when the first segment is begun, or it is known that the disk refuses it. */
-  async begin(): Promise<void> {
-    const { path, log } = this.#parts
-    await path.exclusively(() => log.rotate()).catch(nothing)
   }
 
   /** False: the files were removed or replaced, and later writes end with the process. */
@@ -287,12 +280,13 @@ export class LogStore implements ObjectStore {
   }
 
   async #close(): Promise<void> {
-    const { path, log, folder, upkeep, closing, release } = this.#parts
-    this.#isOver = true
+    const { state, path, log, folder, upkeep, closing, release } = this.#parts
     closing.abort()
     await path.close()
     await upkeep.end()
     await log.close()
+    // A read would open the files again.
+    state.drop(() => true)
     folder.close()
     release()
   }
@@ -341,7 +335,6 @@ export class LogStore implements ObjectStore {
   }
 
   #scopeOf(key: Pick<ObjectKey, 'partition' | 'gvr'>): Scope | undefined {
-    if (this.#isOver) return undefined
     return this.#parts.state.scope(this.#scopeKey(key))
   }
 
@@ -351,7 +344,6 @@ export class LogStore implements ObjectStore {
 
   /** `undefined`, too, where the caller may not have it, as far as that is known. */
   #collectionOf(key: CollectionKey): Collection | undefined {
-    if (this.#isOver) return undefined
     const found = this.#parts.state.collection(this.copyOf(key))
     return found && isGiven(found, holderOf(key)) ? found : undefined
   }
@@ -377,8 +369,6 @@ const served = (scope: Scope, partition: Partition): StoredCollection[] =>
   [...scope.collections.values()]
     .filter((each) => isGiven(each, holderOf({ partition })))
     .map(({ key, version }) => ({ key: { ...key, partition }, resourceVersion: version }))
-
-const nothing = (): undefined => undefined
 
 /** Sorted when they are read: many want the head of a list alone. */
 function* inOrder(members: readonly Held[]): Iterable<Held> {

@@ -37,9 +37,10 @@ export async function openStore(options: StoreOptions): Promise<LogStore> {
   }
   try {
     const release = (): void => held?.[Symbol.dispose]()
-    const store = new LogStore(partsOf(options, { hold, refusal, release }))
-    await store.begin()
-    return store
+    const parts = partsOf(options, { hold, refusal, release })
+    // A disk that refuses the first segment is tried again.
+    await parts.path.exclusively(() => parts.log.rotate()).catch(() => undefined)
+    return new LogStore(parts)
   } catch (cause) {
     held?.[Symbol.dispose]()
     throw failedToOpen(cause)

@@ -114,8 +114,6 @@ function replay({ segment, end }: Head, state: State, isLast: boolean): number {
 function applyFrame(frame: Frame, segment: number, state: State): void {
   const record = JSON.parse(String(frame.record)) as LogRecord
   const bodies = bodiesAt(segment, frame.bodiesAt, record.bodies ?? [])
-  for (const [n, [, , , id, at]] of record.bodies?.entries() ?? [])
-    if (id !== undefined && at !== undefined) bodies[n]?.moveTo(id, at)
   state.apply(record, bodies)
 }
 

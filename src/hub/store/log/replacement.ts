@@ -17,8 +17,6 @@ import type { Composed, WritePath } from './write-path.ts'
 
 /** Bytes of a list that may wait to be written before it has to wait, too. */
 export const highWater = 4 << 20
-/** Bytes of bodies written in one record. */
-const stageBytes = 256 << 10
 
 export interface ReplacementParts {
   readonly key: CollectionKey
@@ -79,7 +77,7 @@ export class StagedReplacement implements Replacement {
     this.#check()
     const { key: of, bodies } = this.#parts
     const members = this.#collection?.members
-    let staged: (readonly [ApiObject, Listed])[] = []
+    const staged: (readonly [ApiObject, Listed])[] = []
     let bytes = 0
     for (const object of objects) {
       const key = nameKey(object)
@@ -90,10 +88,6 @@ export class StagedReplacement implements Replacement {
       if (isHeld) continue
       staged.push([object, listed])
       bytes += object.bytes.byteLength
-      if (bytes < stageBytes) continue
-      await this.#stage(staged, bytes)
-      staged = []
-      bytes = 0
     }
     if (staged.length > 0) await this.#stage(staged, bytes)
   }

@@ -174,12 +174,8 @@ export class LogFolder {
 
   /** Makes names durable. */
   async sync(): Promise<void> {
-    const fd = await promisify(fs.open)(this.path, 'r')
-    try {
-      await promisify(fs.fsync)(fd)
-    } finally {
-      await promisify(fs.close)(fd)
-    }
+    await using folder = await fs.promises.open(this.path, 'r')
+    await folder.sync()
   }
 
   close(): void {

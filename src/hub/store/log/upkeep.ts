@@ -5,6 +5,7 @@ import { StoreFailure } from '../store.ts'
 import { failureOf, type ReportFault } from './faults.ts'
 import type { Body } from '../state/held.ts'
 import { leastNeeded, type EvictedKind } from '../state/eviction.ts'
+import { grouped } from './bodies.ts'
 import type { LogWriter } from './log-writer.ts'
 import type { LogFolder } from './segments.ts'
 import type { StagedReplacement } from './replacement.ts'
@@ -180,7 +181,8 @@ export class Upkeep implements Keeper {
       bodies = [...new Set(this.#bodies())]
       victims = this.#victims(begun, bodies)
     })
-    for (const group of groupsOf(bodies.filter(({ segment }) => victims.has(segment))))
+    const copied = bodies.filter(({ segment }) => victims.has(segment))
+    for (const group of grouped(copied, ({ length }) => length, copyBytes))
       await this.#copy(group, victims)
     for (const scope of state.scopes.values()) {
       await path.exclusively(async () => {
@@ -248,18 +250,4 @@ export class Upkeep implements Keeper {
       return undefined
     }
   }
-}
-
-function* groupsOf(bodies: Iterable<Body>): Iterable<readonly Body[]> {
-  let group: Body[] = []
-  let bytes = 0
-  for (const body of bodies) {
-    group.push(body)
-    bytes += body.length
-    if (bytes < copyBytes) continue
-    yield group
-    group = []
-    bytes = 0
-  }
-  if (group.length > 0) yield group
 }

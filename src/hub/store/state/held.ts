@@ -43,7 +43,7 @@ export class Body {
   }
 }
 
-/** The bodies of these marks that lie one after another. */
+/** The bodies of these marks: those without a place lie one after another. */
 export function bodiesAt(
   segment: number,
   offset: number,
@@ -51,9 +51,9 @@ export function bodiesAt(
 ): Body[] {
   let at = offset
   return marks.map((mark) => {
-    const body = new Body(segment, at, mark)
-    at += body.length
-    return body
+    const [length, , , of = segment, begin = at] = mark
+    at += length
+    return new Body(of, begin, mark)
   })
 }
 
