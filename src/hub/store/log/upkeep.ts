@@ -141,6 +141,8 @@ export class Upkeep implements Keeper {
       // A lost segment takes no record of an eviction, either.
       const isMuch = path.isFailing || !this.#isNearFull() || (await this.#evict()) || isAwaited
       if (isMuch) await this.#compact()
+      // So may be what was written meanwhile.
+      if (!path.isFailing && this.#isNearFull()) await this.#evict()
     } finally {
       const isInVain = path.isFailing || folder.bytes > before - maxBytes / 100
       if (isAwaited && isInVain) this.#rest(path.isFailing ? restMs.failing : restMs.full)
