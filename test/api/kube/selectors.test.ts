@@ -46,6 +46,8 @@ void t.test('each label operator selects as the API says', async (t) => {
     'empty in (,x)',
     'empty in (x,)',
     'empty in (x,,y)',
+    'empty in (x,,)',
+    'empty in (,,)',
     'app=web,tier in (front),!none',
     'in notin (notin)',
   ]) {
@@ -78,6 +80,7 @@ void t.test('label numbers compare as numbers of 64 bits', async (t) => {
 
 void t.test('a malformed label selector is refused', async (t) => {
   for (const selector of [
+    '(a,,)',
     '!!',
     '=a',
     'a,',
