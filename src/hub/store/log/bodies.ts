@@ -150,8 +150,8 @@ const nonceLength = 12
 const tagLength = 16
 
 /**
- * Encrypts bytes that must not be on a disk in the clear. Sealed bytes open only in the place they
- * were sealed for: not in another row, and not changed.
+ * Encrypts bytes that must not be on a disk in the clear. Sealed bytes open only as what they were
+ * sealed as, the version of an object in its scope, and unchanged.
  */
 export class Seal {
   readonly #key: Uint8Array
@@ -189,6 +189,6 @@ export class Seal {
   }
 }
 
-/** Secrets in every representation, and tokens of service accounts. */
+/** Secrets, also in Tables of them (`secrets/table`), and tokens of service accounts. */
 const isSealed = ({ gvr: { group, resource } }: ScopeKey): boolean =>
-  group === '' && (resource === 'secrets' || resource === 'serviceaccounts/token')
+  group === '' && (/^secrets(\/|$)/.test(resource) || resource === 'serviceaccounts/token')

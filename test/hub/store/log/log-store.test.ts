@@ -1,3 +1,4 @@
+import { tablesOf } from '../../../../src/hub/answers/keys.ts'
 import { documentAt, putDocument } from '../../../../src/hub/store/document.ts'
 import t from 'tap'
 import {
@@ -190,6 +191,16 @@ void t.test('secrets and tokens are sealed in every file, and read back', async 
   t.equal(got(store, keyOf('default', { gvr: token })), bytes.toString())
   const previous = await store.apply(secrets, [changed('DELETED', object('s', 7))])
   t.strictSame(texts(previous), [bytes.toString()])
+})
+
+void t.test('a Table of secrets is sealed, which may have them whole in its rows', async (t) => {
+  const directory = rootFolder(t)
+  const table = keyOf('/api/v1/secrets?', { gvr: tablesOf(secrets.gvr), namespace: '' })
+  await using store = await open(directory)
+  await putDocument(store, table, 'application/json', Buffer.from(plain))
+  for (const file of logFilesIn(join(directory, 'cache')))
+    t.notOk(readFileSync(file).includes(plain), file)
+  t.equal(got(store, table), plain)
 })
 
 void t.test('with another key sealed objects are unknown, and the rest is served', async (t) => {
