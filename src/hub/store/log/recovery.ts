@@ -22,8 +22,10 @@ interface Head {
   readonly end: number
 }
 
-/** More than the first frame of a segment takes. */
+/** More than the first frame of a segment takes, also one of a later release. */
 const headBytes = 1 << 10
+/** A segment that has another frame is longer. */
+const begunBytes = 128
 
 /**
  * Reads the log into `state`. Bodies are not read, but for what a power cut may have taken. Throws
@@ -38,7 +40,7 @@ export function recover(folder: LogFolder, state: State): Recovered {
   const last = ids
     .toReversed()
     .reduce<Head | undefined>((found, id) => found ?? headOf(folder, id), undefined)
-  const isLonger = (id: number): boolean => folder.segment(id).end > headBytes
+  const isLonger = (id: number): boolean => folder.segment(id).end > begunBytes
   if (!last) return { from: Infinity, damaged: 0, isUnusable: ids.some(isLonger) }
   const { from } = last.record
   let damaged = 0
@@ -58,10 +60,12 @@ export function recover(folder: LogFolder, state: State): Recovered {
   for (const id of ids) {
     if (id <= last.segment.id) continue
     // One that was only begun has no records.
-    if (isLonger(id)) damaged += 1
+    if (isLonger(id)) {
+      state.drop(() => true)
+      damaged += 1
+    }
     folder.segments.delete(id)
   }
-  if (damaged > 0 && ids.at(-1) !== last.segment.id) state.drop(() => true)
   return { from, damaged, isUnusable: false }
 }
 

@@ -235,6 +235,25 @@ void t.test('a damaged body makes its list unknown, until the next one', async (
   t.strictSame(listed(store, collection()), ['a at 1', 'b at 2', 'c at 3'])
 })
 
+void t.test('a damaged head hides no deletion, however short its segment is', async (t) => {
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory)
+    await replace(store, collection(), head(5), [object('a', 1)])
+  }
+  {
+    await using store = await open(directory)
+    await store.apply(collection(), [changed('DELETED', object('a', 6))])
+  }
+  const [last = ''] = logFilesIn(join(directory, 'cache')).toReversed()
+  t.ok(readFileSync(last).length < 1_000)
+  flip(last, 40)
+  await using store = await open(directory)
+  t.equal(store.get(keyOf('a')), undefined)
+  t.equal(store.list(collection()), undefined)
+  t.strictSame(faults, ['damaged'])
+})
+
 void t.test('in place of files that are no log a new one is begun', async (t) => {
   const directory = t.testdir({ cache: { '0000000001.log': 'no log'.repeat(1000) } })
   await using store = await open(directory)
