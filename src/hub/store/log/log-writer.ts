@@ -48,7 +48,9 @@ export class LogWriter {
   /** Resolves to where the bodies of each record begin. Rejects with the system's errors. */
   async append(records: readonly Unframed[]): Promise<readonly Place[]> {
     if (this.#hasLost) throw new Error(lost)
-    const segment = await this.#room()
+    const current = this.#current
+    const isFull = !current || current.end >= this.#parts.segmentBytes
+    const segment = isFull ? await this.rotate() : current
     let { end } = segment
     const parts: Uint8Array[] = []
     const places: Place[] = []
@@ -85,8 +87,8 @@ export class LogWriter {
     await this.#parts.prepare()
     // Nothing may build on what is lost before it is written anew.
     await this.sync().catch((cause: unknown) => this.#parts.onSyncFailed(cause))
-    await this.#beginSegment()
-    return (this.#anew = this.#parts.folder.newest)
+    const { id } = await this.#beginSegment()
+    return (this.#anew = id)
   }
 
   /** From now on what was written before is not read any more, but for bodies. */
@@ -97,13 +99,13 @@ export class LogWriter {
   }
 
   /** Begins another segment. Rejects with the system's errors. */
-  async rotate(): Promise<void> {
+  async rotate(): Promise<Segment> {
     await this.#parts.prepare()
     await this.sync()
-    await this.#beginSegment()
+    return this.#beginSegment()
   }
 
-  async #beginSegment(): Promise<void> {
+  async #beginSegment(): Promise<Segment> {
     const { folder } = this.#parts
     const last = folder.segments.get(folder.newest)
     const segment = folder.segment(folder.newest + 1)
@@ -125,7 +127,7 @@ export class LogWriter {
     this.work.bytes += head.end
     this.work.syncs += 1
     this.#from = from
-    this.#current = segment
+    return (this.#current = segment)
   }
 
   async close(): Promise<void> {
@@ -136,12 +138,6 @@ export class LogWriter {
     // What comes later than the last sync could be torn: now nothing is.
     await this.append([{ record: { kind: 'bodies' } }]).catch(() => undefined)
     this.#lateSync?.[Symbol.dispose]()
-  }
-
-  async #room(): Promise<Segment> {
-    if (!this.#current || this.#current.end >= this.#parts.segmentBytes) await this.rotate()
-    if (!this.#current) throw new Error('there is no segment to write to')
-    return this.#current
   }
 
   /** A sync failed, of what is not written anew. */
