@@ -13,7 +13,8 @@ import type {
   UpstreamReply,
 } from '../../http/exchange/exchange.ts'
 import { encodingOf, type Encoding, type Projection } from '../../api/kube/media-type.ts'
-import type { Representation, RepresentationKey } from '../../api/request/representation.ts'
+import { newestVersion } from '../../api/kube/resource-version.ts'
+import type { Representation } from '../../api/request/representation.ts'
 import type { ResourceRequest } from '../../api/request/request-info.ts'
 import { collectionKey, documentKey, objectKey, tableKey } from '../answers/keys.ts'
 import { putDocument } from '../store/document.ts'
@@ -28,8 +29,8 @@ import type { RecordedReviews } from '../answers/recorded-reviews.ts'
 
 /** The part of an answer to record: the events of watches are recorded by cachers alone. */
 export type RecordingPlan = Exclude<Recordable, { readonly kind: 'watch' }> & {
-  /** Of a consistent list: the versions that were stored before the request. */
-  readonly stored?: ReadonlyMap<RepresentationKey, string | undefined>
+  /** Of a consistent list: the newest version that was stored before, in any representation. */
+  readonly storedBefore?: string | undefined
 }
 
 /**
@@ -100,18 +101,9 @@ export class Recorder {
     const what = this.#isRecorded(exchange) ? recordable(exchange) : undefined
     if (!what || what.kind === 'watch') return undefined
     if (what.kind !== 'list' || !isConsistent(what.info)) return what
-    const stored = exchange.representations.map(
-      (each) => [each.key, this.#storedVersion(exchange, what.info, each)] as const,
-    )
-    return { ...what, stored: new Map(stored) }
-  }
-
-  #storedVersion(
-    exchange: Exchange,
-    info: ResourceRequest,
-    of: Representation,
-  ): string | undefined {
-    return this.#store.version(this.#store.copyOf(collectionKey(exchange, info, of)))
+    const keys = exchange.representations.map((each) => collectionKey(exchange, what.info, each))
+    const stored = keys.map((key) => this.#store.version(this.#store.copyOf(key)))
+    return { ...what, storedBefore: newestVersion(stored) }
   }
 
   /**
@@ -314,7 +306,7 @@ export class Recorder {
 
   async #list(
     exchange: Exchange,
-    { info, stored }: RecordingPlan & { readonly info: ResourceRequest },
+    { info, storedBefore }: RecordingPlan & { readonly info: ResourceRequest },
     unread: UpstreamReply,
     encoding: Encoding,
   ): Promise<Reply> {
@@ -340,7 +332,7 @@ export class Recorder {
             started: pieces.flatMap(({ batch }) => (batch ? [batch] : [])),
             replayable,
             key: collectionKey(exchange, info, representation),
-            storedBefore: stored?.get(representation.key),
+            storedBefore,
             store: this.#store,
             hooks: this.hooks,
             exchange,
