@@ -53,13 +53,13 @@ interface CacherParts {
   readonly upstream: UpstreamHandlers
   readonly records: Pick<RecorderHooks, 'countOf' | 'onStoreFailure' | 'onMalformed'>
   readonly connectivity: (credential: Credential) => Connectivity
-  /** How long its upstream watch stays open without cache watchers. */
+  /** How long it stays open without cache watchers. */
   readonly idleMs: number
   readonly hooks: CacherHooks
   /** That of its events. */
   readonly memory: EventMemory
-  /** Called when it has had no cache watcher for `idleMs`. */
-  readonly onIdle?: () => void
+  /** Called when it has had no cache watcher for `idleMs`, and is over. */
+  readonly onIdle: () => void
 }
 
 export interface CacheWatchOptions {
@@ -448,28 +448,22 @@ export class Cacher implements AsyncDisposable {
     return expiredWatch(this.#parts.representation, tooOld(from, this.version ?? ''))
   }
 
-  /** Closes the upstream watch after `idleMs` without cache watchers. */
+  /** It is over after `idleMs` without cache watchers: the next client gets another. */
   #scheduleIdle(): void {
     if (this.#watchers.size > 0 || this.#idle || this.#closed) return
     this.#idle = after(this.#parts.idleMs, () => {
-      this.#idle = undefined
-      this.#parts.onIdle?.()
-      void this.#stop()
+      this.#parts.onIdle()
+      void this[Symbol.asyncDispose]()
     })
-  }
-
-  async #stop(): Promise<void> {
-    const running = this.#running
-    this.#end('over')
-    running?.ending.abort()
-    await running?.done
   }
 
   /** Ends its cache watchers and its upstream watch. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     this.#idle?.[Symbol.dispose]()
-    await this.#stop()
+    this.#end('over')
+    this.#running?.ending.abort()
+    await this.#running?.done
   }
 }
 

@@ -300,7 +300,7 @@ export class Cachers implements AsyncDisposable {
     const id = textOf(key)
     const existing = this.#served.get(id)
     if (existing) return existing
-    const cacher: Cacher = new Cacher(
+    const cacher = new Cacher(
       {
         key,
         representation,
@@ -311,9 +311,7 @@ export class Cachers implements AsyncDisposable {
         idleMs,
         hooks,
         memory: this.#memory,
-        onIdle: () => {
-          if (this.#served.get(id) === cacher) this.#served.delete(id)
-        },
+        onIdle: () => this.#served.delete(id),
       },
       clientOf(exchange),
     )

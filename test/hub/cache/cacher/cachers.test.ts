@@ -262,6 +262,37 @@ void t.test('the collections with the most events drop theirs first', async (t) 
   t.equal(cachers.bytes, 300_256, 'of the few alone')
 })
 
+void t.test('a collection has one upstream watch, however slowly it opens', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  const underWay = new Set<Exchange>()
+  await using cachers = cachersOf(storeOf(), AbortSignal.abort(), 60_000, (exchange) => {
+    underWay.add(exchange)
+    return silent(exchange).finally(() => underWay.delete(exchange))
+  })
+  const pass = async (ms: number): Promise<void> => {
+    mock.timers.tick(ms)
+    for (let i = 0; i < 5; i++) await turn()
+  }
+  const heard: WatchEvent[] = []
+  const watch = async (): Promise<void> => {
+    const reply = await cachers.online(exchangeOf(`${pods}&resourceVersion=50`), silent)
+    if (reply.kind !== 'watch') throw new Error('no watch')
+    for await (const events of reply.events) heard.push(...events)
+  }
+  // Its client has gone before its watch begins.
+  void cachers.online(exchangeOf(`${pods}&resourceVersion=50`), silent)
+  await pass(1_500)
+  void watch()
+  // The cacher is idle meanwhile.
+  await pass(1_000)
+  void watch()
+  await pass(1_000)
+  t.match(heard, [{ type: 'ERROR', status: { code: 410 } }], 'it lists again')
+  t.equal(underWay.size, 1)
+  t.equal(cachers.all.length, 1)
+})
+
 /** Whether a watch from version 50 passes to the API server; else it is answered with 410. */
 async function passes(cachers: Cachers, url: string, described: ExchangeOptions = {}) {
   let passed = false
