@@ -1,5 +1,12 @@
 import t from 'tap'
-import { at, nameOf, type Client, type Watching, withInitialEvents } from '../kit/client.ts'
+import {
+  at,
+  nameOf,
+  objectOf,
+  type Client,
+  type Watching,
+  withInitialEvents,
+} from '../kit/client.ts'
 import { configMaps, pods, podsOfNode, type CloudServer } from '../kit/cloud.ts'
 import { startOnlineHub, onlineNode, goOffline, startCloud, type TestHub } from '../kit/hub.ts'
 import { until } from '../kit/until.ts'
@@ -127,6 +134,32 @@ void t.test('a WatchList of any age joins what is watched already', async (t) =>
   )
   t.equal(cloud.sandbox.watchCount(isWatch), 1)
 })
+
+for (const [of, query, first] of [
+  ['without a version', {}, ['ADDED default/a', 'ADDED default/b']],
+  ['of any age', { resourceVersion: '0' }, ['ADDED default/a', 'ADDED default/b']],
+  ['without the state', { sendInitialEvents: 'false', resourceVersionMatch: 'NotOlderThan' }, []],
+] as const) {
+  void t.test(`what a watch ${of} has shown is what is read offline`, async (t) => {
+    const { cloud, hub } = await onlineNode(t)
+    const kubelet = hub.as('kubelet')
+    add(cloud, 'a')
+    add(cloud, 'b')
+    await kubelet.list(path)
+    const watch = await kubelet.watch(path, query)
+    const shown = async (count: number): Promise<string[]> =>
+      (await watch.take(count)).map(({ type, object }) => `${type} ${nameOf(object)}`)
+    t.strictSame(await shown(first.length), first)
+    cloud.touch(configMaps, 'a', 'default')
+    const { version } = cloud.sandbox
+    cloud.sandbox.delete(configMaps, 'b', 'default')
+    t.strictSame(await shown(2), ['MODIFIED default/a', 'DELETED default/b'])
+    await goOffline(cloud, hub)
+    t.equal(at(objectOf(await kubelet.get(`${path}/a`)), 'metadata', 'resourceVersion'), version)
+    t.equal((await kubelet.get(`${path}/b`)).status, 404)
+    t.strictSame((await kubelet.list(path)).names, ['default/a'])
+  })
+}
 
 /** A client's watch whose collection is refused with `status` when the hub is online again. */
 async function refusedWatch(

@@ -37,13 +37,12 @@ export function listOptionsOf(
   return options
 }
 
-/** Whether an API server with WatchList accepts the options, as `listOptionsOf` validates them. */
-export function areValidListOptions(query: URLSearchParams, watch: boolean): boolean {
+/** Those of a watch; `undefined` where an API server with WatchList refuses them. */
+export function watchOptionsOf(query: URLSearchParams): ListOptions | undefined {
   try {
-    listOptionsOf(query, watch, true)
-    return true
+    return listOptionsOf(query, true, true)
   } catch (error) {
-    if (error instanceof StatusError) return false
+    if (error instanceof StatusError) return undefined
     throw error
   }
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { StatusError } from '../../../src/api/kube/status.ts'
 import {
-  areValidListOptions,
+  watchOptionsOf,
   listOptionsOf,
   refuseVersionWithContinue,
   versionNumber,
@@ -77,7 +77,7 @@ void t.test('watch options are validated by the server’s features', async (t) 
       unserved,
       text,
     )
-    t.equal(areValidListOptions(query(text), true), served === '', text)
+    t.equal(watchOptionsOf(query(text)) !== undefined, served === '', text)
   }
 })
 

@@ -20,8 +20,12 @@ import { requestCredentialsOf } from '../../../http/exchange/own-request.ts'
 import { StatusError } from '../../../api/kube/status.ts'
 import { RequestRefused } from '../../../api/reflector/reflector.ts'
 import type { Representation } from '../../../api/request/representation.ts'
-import { areValidListOptions, listOptionsOf } from '../../../api/request/list-options.ts'
-import { isTrue, type ResourceRequest } from '../../../api/request/request-info.ts'
+import {
+  listOptionsOf,
+  watchOptionsOf,
+  type ListOptions,
+} from '../../../api/request/list-options.ts'
+import type { ResourceRequest } from '../../../api/request/request-info.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
 import { refusalOfNewer, refuseInvalidVersion } from '../../answers/offline-reads.ts'
 import { collectionKey } from '../../answers/keys.ts'
@@ -75,6 +79,7 @@ const mostListed = 1_024
 interface RecordedWatchRequest {
   readonly exchange: Exchange
   readonly info: ResourceRequest
+  readonly options: ListOptions
 }
 
 /**
@@ -116,10 +121,11 @@ export class Cachers implements AsyncDisposable {
   }
 
   async #watch(request: RecordedWatchRequest, forward: Handler<Exchange>): Promise<Reply> {
-    const { exchange, info } = request
-    const reply = isTrue(info.query.get('sendInitialEvents'))
-      ? await this.#withState(request, forward)
-      : await this.#after(request, forward)
+    const { exchange, options } = request
+    const reply =
+      options.sendInitialEvents || isAny(options.resourceVersion)
+        ? await this.#afterList(request, forward)
+        : await this.#after(request, forward)
     if (!reply) return forward(exchange)
     return reply.from === 'cloud' ? reply : because(reply, 'the cacher of the collection answers')
   }
@@ -130,7 +136,8 @@ export class Cachers implements AsyncDisposable {
    * refuses a watch before it begins.
    */
   offline(exchange: Exchange, info: ResourceRequest): WatchReply | undefined {
-    const { resourceVersion: requested, sendInitialEvents } = listOptionsOf(info.query, true, true)
+    const options = listOptionsOf(info.query, true, true)
+    const { resourceVersion: requested } = options
     const { store } = this.#parts
     const source = coveringCollection(wantedCollections(exchange, info), store)
     // Without versions that compare no event can be said to follow.
@@ -141,19 +148,13 @@ export class Cachers implements AsyncDisposable {
     if (!stored) return undefined
     const { resourceVersion: version } = stored
     refuseInvalidVersion(requested, version, 'watch')
-    const isAny = requested === '' || requested === '0'
     const newer = refusalOfNewer(requested, version)
-    if (sendInitialEvents === true && newer) throw new StatusError(newer)
-    // An API server that serves WatchLists treats a watch from any version as one, unless it says
-    // otherwise. A client that knows a newer version waits, as at an API server: a list would show
-    // it an older state.
-    const start =
-      (sendInitialEvents ?? isAny)
-        ? ({ state: true } as const)
-        : { from: isAny ? version : requested }
+    if (options.sendInitialEvents === true && newer) throw new StatusError(newer)
+    // A client that knows a newer version waits, as at an API server: a list would show it an older
+    // state.
+    const start = this.#watchOptions({ exchange, info, options }, version)
     const selection = source.selection ?? everything
-    const options = { ...this.#watchOptions({ exchange, info }), ...start }
-    const reply = cacher.watch({ ...options, selection }) ?? cacher.expired(requested)
+    const reply = cacher.watch({ ...start, selection }) ?? cacher.expired(requested)
     return { ...reply, headers: withStaleness(reply.headers, exchange, cacher.confirmedAt) }
   }
 
@@ -162,23 +163,23 @@ export class Cachers implements AsyncDisposable {
     const { info } = exchange
     if (!info.isResource || info.verb !== 'watch' || !requestCredentialsOf(exchange))
       return undefined
-    if (!areValidListOptions(info.query, true)) return undefined
-    return this.#parts.recorder.recordsWatch(exchange) ? { exchange, info } : undefined
+    const options = watchOptionsOf(info.query)
+    if (!options || !this.#parts.recorder.recordsWatch(exchange)) return undefined
+    return { exchange, info, options }
   }
 
   /**
    * The events after a version, or 410 where they are not known: then the client lists, and its
-   * list is stored. `undefined`: the watch names no version, as one of a client that does not list
-   * before; it is refused, or the list was not stored either.
+   * list is stored. `undefined`: the watch is refused, or the list was not stored either.
    */
   async #after(
     request: RecordedWatchRequest,
     forward: Handler<Exchange>,
   ): Promise<Reply | undefined> {
-    const { exchange, info } = request
+    const { exchange, info, options } = request
     const { store } = this.#parts
-    const version = resourceVersion(info.query.get('resourceVersion') ?? undefined)
-    if (version === undefined || info.query.has('resourceVersionMatch')) return undefined
+    const version = resourceVersion(options.resourceVersion)
+    if (version === undefined) return undefined
     const representation = this.#storedRepresentation(request)
     if (!representation) return this.#toList(request, version)
     const key = collectionKey(exchange, info, representation)
@@ -192,9 +193,7 @@ export class Cachers implements AsyncDisposable {
     cacher.readAs(reading)
     await cacher.open(patienceMs)
     if (cacher.isRefused || exchange.signal.aborted) return undefined
-    return (
-      cacher.watch({ ...this.#watchOptions(request), from: version }) ?? cacher.expired(version)
-    )
+    return cacher.watch(this.#watchOptions(request, version)) ?? cacher.expired(version)
   }
 
   /**
@@ -212,18 +211,20 @@ export class Cachers implements AsyncDisposable {
   }
 
   /**
-   * A WatchList: the state, which is listed in the client's place, and the events after it.
-   * `undefined`: the list is refused, fails or is not stored.
+   * A WatchList: the state, which is listed in the client's place, and the events after it; these
+   * alone where the client wants no state. `undefined`: the list is refused, fails or is not
+   * stored.
    */
-  async #withState(
+  async #afterList(
     request: RecordedWatchRequest,
     forward: Handler<Exchange>,
   ): Promise<Reply | undefined> {
-    const { exchange, info } = request
+    const { exchange, info, options } = request
     const { store } = this.#parts
     const [preferred] = exchange.representations
     const representation = this.#storedRepresentation(request) ?? preferred
-    const least = leastVersion(info)
+    const { resourceVersion: requested } = options
+    const least = isAny(requested) ? requested : resourceVersion(requested)
     if (!representation || least === undefined) return undefined
     const key = collectionKey(exchange, info, representation)
     const reading = clientOf(exchange)
@@ -238,7 +239,7 @@ export class Cachers implements AsyncDisposable {
     if (refusal) return refusal
     const cacher = this.#of(exchange, key, representation)
     cacher.readAs(reading)
-    return cacher.watch({ ...this.#watchOptions(request), state: true })
+    return cacher.watch(this.#watchOptions(request, version))
   }
 
   /** The version of the list; `undefined` where there is none. */
@@ -280,10 +281,21 @@ export class Cachers implements AsyncDisposable {
     )
   }
 
-  #watchOptions({ exchange, info }: RecordedWatchRequest): CacheWatchOptions {
+  /**
+   * An API server that serves WatchLists treats a watch from any version as one, unless it says
+   * otherwise. `stored`: the version of the stored state.
+   */
+  #watchOptions(
+    { exchange, info, options }: RecordedWatchRequest,
+    stored: string,
+  ): CacheWatchOptions {
+    const { resourceVersion: requested, allowBookmarks, sendInitialEvents } = options
     return {
+      ...((sendInitialEvents ?? isAny(requested))
+        ? { state: true }
+        : { from: isAny(requested) ? stored : requested }),
       selection: everything,
-      bookmarks: isTrue(info.query.get('allowWatchBookmarks')),
+      bookmarks: allowBookmarks,
       lastsMs: watchLifetimeMs(info, this.#parts.leastMs),
       signal: exchange.signal,
       comparesEvents: this.#parts.comparesEvents(exchange),
@@ -347,15 +359,8 @@ function clientOf(exchange: Exchange): ReflectorClient {
   }
 }
 
-/**
- * The version than which the state of a WatchList is not older, '0' for one of any age, '' for a
- * consistent read; `undefined`: only an API server can answer.
- */
-function leastVersion({ query }: ResourceRequest): '' | '0' | ResourceVersion | undefined {
-  if (query.get('resourceVersionMatch') !== 'NotOlderThan') return undefined
-  const requested = query.get('resourceVersion') ?? ''
-  return requested === '' || requested === '0' ? requested : resourceVersion(requested)
-}
+/** Whether a watch may begin at any version: at the newest for '', of any age for '0'. */
+const isAny = (requested: string): requested is '' | '0' => requested === '' || requested === '0'
 
 const tooOld = (version: string): string => `too old resource version: ${version}`
 
