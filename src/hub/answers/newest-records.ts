@@ -60,12 +60,19 @@ const encodings = new Map(
 /** One of whole objects has an encoding. */
 type Copy = StoredPartition & { readonly encoding: Encoding | undefined }
 
-function copiesOf({ store, reach }: RecordSource, gvr: GVR): Copy[] {
-  // The hub reads for itself with the node's credentials.
+/**
+ * The copies of each caller, where API servers may answer each differently: what one of them was
+ * not given says nothing of what another was.
+ */
+function copiesOf({ store, reach }: RecordSource, gvr: GVR): readonly (readonly Copy[])[] {
   const readers = reach === 'everyone' ? [undefined] : [nodeIdentity, hubIdentity]
-  return readers
+  const copies = readers
     .flatMap((reader) => store.partitions(gvr, reader))
     .map((each) => ({ ...each, encoding: encodings.get(each.partition.representation) }))
+  // The hub reads for itself with the node's credentials.
+  const callerOf = ({ partition: { identity } }: Copy): string =>
+    identity === hubIdentity ? nodeIdentity : identity
+  return [...Map.groupBy(copies, callerOf).values()]
 }
 
 /** Reads of one turn of the event loop. */
@@ -81,7 +88,7 @@ export async function newestRecords(
 ): Promise<NewestRecords | undefined> {
   const { gvr, namespace } = query
   const copies = copiesOf(source, gvr)
-  const whole = copies.filter(({ encoding }) => encoding)
+  const whole = copies.flat().filter(({ encoding }) => encoding)
   const selections = new Map(
     encodings
       .values()
@@ -106,7 +113,7 @@ export async function newestRecords(
       records.push(record)
   }
   const covering = whole
-    .flatMap(({ collections }) => collections)
+    .flatMap(({ collections }) => (copies.length > 1 ? [] : collections))
     .filter(({ key }) => holds(key, query))
     .reduce<StoredCollection | undefined>(
       (a, b) => (a && !isNewer(b.resourceVersion, a.resourceVersion) ? a : b),
@@ -129,21 +136,39 @@ export function newestRecord(
   return newest === 'unread' ? undefined : newest
 }
 
+interface Newest {
+  readonly record: NewestRecord
+  readonly stored: StoredObject
+}
+
+/** As `newestOfCaller`, of all: 'absent' only where it is so for each. */
+function newestOf(
+  named: Omit<ObjectKey, 'partition'>,
+  copies: readonly (readonly Copy[])[],
+  store: ObjectStore,
+  shownAt?: string,
+): Newest | 'absent' | 'unread' | undefined {
+  const all = copies.map((each) => newestOfCaller(named, each, store, shownAt))
+  const newest = all.reduce<Newest | undefined>(
+    (a, b) => (typeof b !== 'object' || (a && !isLater(b.record, a.record)) ? a : b),
+    undefined,
+  )
+  if (newest) return newest
+  if (all.includes('unread')) return 'unread'
+  return all.length > 0 && all.every((each) => each === 'absent') ? 'absent' : undefined
+}
+
 /**
  * 'unread': no state can be decoded, as of metadata. What an API server has sent at a later version
  * in such a form is not absent either.
  */
-function newestOf(
+function newestOfCaller(
   named: Omit<ObjectKey, 'partition'>,
   copies: readonly Copy[],
   store: ObjectStore,
   shownAt?: string,
-):
-  | { readonly record: NewestRecord; readonly stored: StoredObject }
-  | 'absent'
-  | 'unread'
-  | undefined {
-  let newest: { readonly record: NewestRecord; readonly stored: StoredObject } | undefined
+): Newest | 'absent' | 'unread' | undefined {
+  let newest: Newest | undefined
   let known = shownAt
   const lacking: StoredCollection[] = []
   for (const { partition, encoding, collections } of copies) {
