@@ -19,7 +19,6 @@ import {
 import { requestCredentialsOf } from '../../../http/exchange/own-request.ts'
 import { StatusError } from '../../../api/kube/status.ts'
 import { RequestRefused } from '../../../api/reflector/reflector.ts'
-import type { Representation } from '../../../api/request/representation.ts'
 import {
   listOptionsOf,
   watchOptionsOf,
@@ -28,8 +27,11 @@ import {
 import type { ResourceRequest } from '../../../api/request/request-info.ts'
 import { watchLifetimeMs } from '../../../api/request/watch-times.ts'
 import { refusalOfNewer, refuseInvalidVersion } from '../../answers/offline-reads.ts'
-import { collectionKey } from '../../answers/keys.ts'
-import { coveringCollection, wantedCollections } from '../../answers/covering-collection.ts'
+import {
+  coveringCollection,
+  wantedCollections,
+  type WantedCollection,
+} from '../../answers/covering-collection.ts'
 import { expiredWatch, isForPerson, withStaleness } from '../../answers/replies.ts'
 import type { CollectionKey, ObjectStore } from '../../store/store.ts'
 import type { Recorder } from '../recorder.ts'
@@ -142,7 +144,7 @@ export class Cachers implements AsyncDisposable {
     const source = coveringCollection(wantedCollections(exchange, info), store)
     // Without versions that compare no event can be said to follow.
     if (!source || resourceVersion(source.resourceVersion) === undefined) return undefined
-    const cacher = this.#of(exchange, source.key, source.representation)
+    const cacher = this.#of(exchange, source)
     cacher.readAs(clientOf(exchange))
     const stored = cacher.stored()
     if (!stored) return undefined
@@ -176,20 +178,18 @@ export class Cachers implements AsyncDisposable {
     request: RecordedWatchRequest,
     forward: Handler<Exchange>,
   ): Promise<Reply | undefined> {
-    const { exchange, info, options } = request
-    const { store } = this.#parts
+    const { exchange, options } = request
     const version = resourceVersion(options.resourceVersion)
-    if (version === undefined) return undefined
-    const representation = this.#storedRepresentation(request)
-    if (!representation) return this.#toList(request, version)
-    const key = collectionKey(exchange, info, representation)
-    if (resourceVersion(store.version(key)) === undefined) return undefined
+    const wanted = this.#wanted(request)
+    if (version === undefined || !wanted) return undefined
+    const stored = this.#parts.store.version(wanted.key)
+    if (stored === undefined) return this.#toList(exchange, wanted, version)
+    if (resourceVersion(stored) === undefined) return undefined
     const reading = clientOf(exchange)
-    const known = this.#cacherOf(key)
-    const beside = refusalBeside(known, reading, exchange, forward)
+    const beside = refusalBeside(this.#cacherOf(wanted.key), reading, exchange, forward)
     const refusal = beside && (await beside)
     if (refusal) return refusal
-    const cacher = this.#of(exchange, key, representation)
+    const cacher = this.#of(exchange, wanted)
     cacher.readAs(reading)
     await cacher.open(patienceMs)
     if (cacher.isRefused || exchange.signal.aborted) return undefined
@@ -201,13 +201,15 @@ export class Cachers implements AsyncDisposable {
    * been lost since, or under another identity. Once in `listedMs`; never for a person, whose
    * command would end.
    */
-  #toList({ exchange, info }: RecordedWatchRequest, version: string): WatchReply | undefined {
-    const [representation] = exchange.representations
-    if (!representation || isForPerson(exchange)) return undefined
-    const id = textOf(collectionKey(exchange, info, representation))
-    if (this.#listed.has(id)) return undefined
+  #toList(
+    exchange: Exchange,
+    { key, representation }: WantedCollection,
+    version: string,
+  ): WatchReply | undefined {
+    const id = textOf(key)
+    if (isForPerson(exchange) || this.#listed.has(id)) return undefined
     this.#listed.set(id, true, { ttl: jitter(listedMs / 2, listedMs) })
-    return expiredWatch(representation, tooOld(version))
+    return expiredWatch(representation, `too old resource version: ${version}`)
   }
 
   /**
@@ -219,25 +221,23 @@ export class Cachers implements AsyncDisposable {
     request: RecordedWatchRequest,
     forward: Handler<Exchange>,
   ): Promise<Reply | undefined> {
-    const { exchange, info, options } = request
-    const { store } = this.#parts
-    const [preferred] = exchange.representations
-    const representation = this.#storedRepresentation(request) ?? preferred
+    const { exchange, options } = request
     const { resourceVersion: requested } = options
     const least = isAny(requested) ? requested : resourceVersion(requested)
-    if (!representation || least === undefined) return undefined
-    const key = collectionKey(exchange, info, representation)
+    const wanted = this.#wanted(request)
+    if (least === undefined || !wanted) return undefined
+    const { key } = wanted
     const reading = clientOf(exchange)
     const known = this.#cacherOf(key)
     if (known?.isRefused && known.usesCredentialOf(reading)) return undefined
-    const listed = await this.#list(exchange, key, representation, reading, least)
-    const version = resourceVersion(store.version(key))
+    const listed = await this.#list(exchange, wanted, reading, least)
+    const version = resourceVersion(this.#parts.store.version(key))
     if (listed === undefined || version === undefined) return undefined
     if (isNewer(listed, version) || isNewer(least, version)) return undefined
     const beside = refusalBeside(this.#cacherOf(key), reading, exchange, forward)
     const refusal = beside && (await beside)
     if (refusal) return refusal
-    const cacher = this.#of(exchange, key, representation)
+    const cacher = this.#of(exchange, wanted)
     cacher.readAs(reading)
     return cacher.watch(this.#watchOptions(request, version))
   }
@@ -245,8 +245,7 @@ export class Cachers implements AsyncDisposable {
   /** The version of the list; `undefined` where there is none. */
   async #list(
     exchange: Exchange,
-    key: CollectionKey,
-    representation: Representation,
+    wanted: WantedCollection,
     reading: ReflectorClient,
     least: '' | '0' | ResourceVersion,
   ): Promise<string | undefined> {
@@ -256,29 +255,31 @@ export class Cachers implements AsyncDisposable {
     using _client = follow(exchange.signal, ending)
     using _hub = follow(this.#closing.signal, ending)
     try {
-      const of = { key, representation, upstream, client: () => reading }
+      const of = { ...wanted, upstream, client: () => reading }
       return await storedListerWatcher(of).list(least, ending.signal)
     } catch (cause) {
       // Perhaps none has that version: all API servers lag, or the cluster was restored.
-      if (cause instanceof UnusableAnswer && least !== '' && least !== '0')
-        return this.#list(exchange, key, representation, reading, '')
+      if (cause instanceof UnusableAnswer && !isAny(least))
+        return this.#list(exchange, wanted, reading, '')
       const isRefused = cause instanceof RequestRefused
-      if (!ending.signal.aborted) hooks.onFailed(key.gvr, cause, isRefused)
+      if (!ending.signal.aborted) hooks.onFailed(wanted.key.gvr, cause, isRefused)
       return undefined
     }
   }
 
   /**
-   * The representation in which the collection is stored. Only the API server knows whether it
-   * answers with less than is preferred.
+   * The collection in the representation in which it is stored, else in the preferred one. Only the
+   * API server knows whether it answers with less than is preferred.
    */
-  #storedRepresentation({ exchange, info }: RecordedWatchRequest): Representation | undefined {
-    const [preferred] = exchange.representations
-    return exchange.representations.find(
-      (each) =>
-        each.projection === preferred?.projection &&
-        this.#parts.store.version(collectionKey(exchange, info, each)) !== undefined,
+  #wanted({ exchange, info }: RecordedWatchRequest): WantedCollection | undefined {
+    const wanted = wantedCollections(exchange, info)
+    const [preferred] = wanted
+    const stored = wanted.find(
+      ({ key, representation: { projection } }) =>
+        projection === preferred?.representation.projection &&
+        this.#parts.store.version(key) !== undefined,
     )
+    return stored ?? preferred
   }
 
   /**
@@ -306,16 +307,16 @@ export class Cachers implements AsyncDisposable {
     return this.#served.get(textOf(this.#parts.store.copyOf(key)))
   }
 
-  #of(exchange: Exchange, callers: CollectionKey, representation: Representation): Cacher {
+  #of(exchange: Exchange, wanted: WantedCollection): Cacher {
     const { store, upstream, recorder, connectivity, hooks } = this.#parts
-    const key = store.copyOf(callers)
+    const key = store.copyOf(wanted.key)
     const id = textOf(key)
     const existing = this.#served.get(id)
     if (existing) return existing
     const cacher = new Cacher(
       {
         key,
-        representation,
+        representation: wanted.representation,
         store,
         upstream,
         records: recorder.hooks,
@@ -361,8 +362,6 @@ function clientOf(exchange: Exchange): ReflectorClient {
 
 /** Whether a watch may begin at any version: at the newest for '', of any age for '0'. */
 const isAny = (requested: string): requested is '' | '0' => requested === '' || requested === '0'
-
-const tooOld = (version: string): string => `too old resource version: ${version}`
 
 /**
  * The API server's answer to the client's own watch, unless it accepts it. It has to accept a
