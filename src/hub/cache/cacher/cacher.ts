@@ -1,5 +1,5 @@
 import type { AbortSignalLike } from '../../../base/abort.ts'
-import { after, elapsed, within } from '../../../base/clock.ts'
+import { after, within } from '../../../base/clock.ts'
 import { objectKind } from '../../../api/codec/list.ts'
 import { MalformedBody } from '../../../api/codec/malformed-body.ts'
 import { isPartial } from '../../../api/codec/partial.ts'
@@ -22,7 +22,6 @@ import {
 } from '../../../api/reflector/reflector.ts'
 import type { Representation } from '../../../api/request/representation.ts'
 import { answerHeaders, expiredWatch } from '../../answers/replies.ts'
-import { storedList } from '../../answers/covering-collection.ts'
 import type { CollectionKey, ObjectStore, StoredList } from '../../store/store.ts'
 import type { RecorderHooks } from '../recordable.ts'
 import { CacheWatcher, type CacheWatcherParts, type WatcherEnd } from './cache-watcher.ts'
@@ -74,9 +73,6 @@ export interface CacheWatchOptions {
   readonly comparesEvents?: boolean
 }
 
-/** A refused collection without cache watchers is retried after so long. */
-const refusedMs = 30_000
-
 /**
  * The watch cache of one collection in one representation, as apiserver's pkg/storage/cacher: the
  * stored objects, a log of the latest events and, while there are cache watchers, one upstream
@@ -103,7 +99,7 @@ export class Cacher implements AsyncDisposable {
   /** Aborts with a reason when no event follows in the log. */
   #logEnded = new AbortController()
   #running: { readonly ending: AbortController; readonly done: Promise<void> } | undefined
-  #refusedAt = Number.NEGATIVE_INFINITY
+  #isRefused = false
   #isWatched = false
   /** Resolves when the upstream watch is open, or has failed to open. */
   #opened = Promise.withResolvers<void>()
@@ -159,21 +155,12 @@ export class Cacher implements AsyncDisposable {
   readAs(reading: ReflectorClient): void {
     if (this.#running && this.#client.identity !== reading.identity) return
     // What was refused to another credential says nothing of this one.
-    if (!this.usesCredentialOf(reading)) this.#refusedAt = Number.NEGATIVE_INFINITY
+    if (!this.usesCredentialOf(reading)) this.#isRefused = false
     this.#client = reading
   }
 
-  /** To be read or disposed of. */
-  stored(): StoredList | undefined {
-    const { key, representation, store } = this.#parts
-    return storedList({ key, representation }, store)
-  }
-
-  /**
-   * When an API server last confirmed the stored state, in ms since the epoch; 0: none is stored.
-   */
-  get confirmedAt(): number {
-    return this.#parts.store.list(this.key)?.confirmedAt ?? 0
+  get stored(): StoredList | undefined {
+    return this.#parts.store.list(this.key)
   }
 
   /** Drops the oldest events in memory until the rest takes `bytes` at most. */
@@ -181,13 +168,13 @@ export class Cacher implements AsyncDisposable {
     this.#log?.shrink(bytes)
   }
 
-  /** Whether its upstream watch was refused lately, by the API server or the store. */
+  /** Whether its last upstream watch was refused, by the API server or the store. */
   get isRefused(): boolean {
-    return !this.#running && elapsed() - this.#refusedAt < refusedMs
+    return !this.#running && this.#isRefused
   }
 
   /**
-   * Opens the upstream watch, unless it is open or was refused lately. Resolves when it is open or
+   * Opens the upstream watch, unless it is open or was refused. Resolves when it is open or
    * has failed to open, after `patienceMs` at the latest.
    */
   async open(patienceMs: number): Promise<void> {
@@ -207,7 +194,7 @@ export class Cacher implements AsyncDisposable {
     const done = this.#reflect(ending.signal).finally(() => {
       this.#running = undefined
       this.#opened.resolve()
-      if (!ending.signal.aborted) this.#refusedAt = elapsed()
+      this.#isRefused = !ending.signal.aborted
       if (this.#log) this.#end('over')
     })
     this.#running = { ending, done }
@@ -275,7 +262,7 @@ export class Cacher implements AsyncDisposable {
    */
   #listed(): void {
     const log = this.#log
-    const stored = this.stored()
+    const stored = this.stored
     if (!log || !stored || !isNewer(stored.resourceVersion, log.version)) return
     const { resourceVersion: version, changedAt } = stored
     if (changedAt === undefined || isNewer(changedAt, log.version)) return this.#end('expired')
@@ -285,7 +272,7 @@ export class Cacher implements AsyncDisposable {
 
   /** Begins a log at the stored version. False where nothing is stored. */
   #begin(): boolean {
-    const stored = this.stored()
+    const stored = this.stored
     if (stored === undefined) return false
     this.#gvk = objectKind(stored.gvk)
     const { resourceVersion: version, changedAt, listedAt } = stored
@@ -307,7 +294,7 @@ export class Cacher implements AsyncDisposable {
       return stored
     }
     if (!log || !isNewer(stored, log.version)) return log?.version ?? stored
-    if (!this.#comparesEvents || !isNewer(this.stored()?.changedAt, log.version)) return log.version
+    if (!this.#comparesEvents || !isNewer(this.stored?.changedAt, log.version)) return log.version
     this.#end('over')
     return stored
   }
@@ -429,7 +416,7 @@ export class Cacher implements AsyncDisposable {
     { state, from, selection }: CacheWatchOptions,
   ): Pick<CacheWatcherParts, 'cursor' | 'from' | 'backfill'> | undefined {
     if (state !== undefined) {
-      const stored = this.stored()
+      const stored = this.stored
       if (stored === undefined) return undefined
       const { batches, resourceVersion } = stored
       // The collection was removed, and listed from an API server that lags.

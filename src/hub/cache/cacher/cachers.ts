@@ -146,9 +146,9 @@ export class Cachers implements AsyncDisposable {
     if (!source || resourceVersion(source.resourceVersion) === undefined) return undefined
     const cacher = this.#of(exchange, source)
     cacher.readAs(clientOf(exchange))
-    const stored = cacher.stored()
+    const { stored } = cacher
     if (!stored) return undefined
-    const { resourceVersion: version } = stored
+    const { resourceVersion: version, confirmedAt } = stored
     refuseInvalidVersion(requested, version, 'watch')
     const newer = refusalOfNewer(requested, version)
     if (options.sendInitialEvents === true && newer) throw new StatusError(newer)
@@ -157,7 +157,7 @@ export class Cachers implements AsyncDisposable {
     const start = this.#watchOptions({ exchange, info, options }, version)
     const selection = source.selection ?? everything
     const reply = cacher.watch({ ...start, selection }) ?? cacher.expired(requested)
-    return { ...reply, headers: withStaleness(reply.headers, exchange, cacher.confirmedAt) }
+    return { ...reply, headers: withStaleness(reply.headers, exchange, confirmedAt) }
   }
 
   /** The exchange, where it is a watch that is recorded. */
