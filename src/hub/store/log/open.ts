@@ -4,12 +4,12 @@ import { restrictMode } from '../../../base/file-mode.ts'
 import { StoreFailure } from '../store.ts'
 import { failureOf, isOfDisk, type ReportFault } from './faults.ts'
 import { segmentsIn } from './segments.ts'
-import { DirectoryInUse, lockDirectory, lockFile } from './lock.ts'
+import { lockDirectory, lockFile } from './lock.ts'
 import { LogStore } from './log-store.ts'
 import { partsOf, type StoreOptions } from './parts.ts'
 import { LaterFormat } from './recovery.ts'
 import { join } from 'node:path'
-import { isLocked } from '../../../base/file-lock.ts'
+import { LockTaken, isLocked } from '../../../base/file-lock.ts'
 
 /**
  * Opens the store, also after a crash. Where no file can be used, which is reported, it begins
@@ -19,30 +19,30 @@ import { isLocked } from '../../../base/file-lock.ts'
  */
 export async function openStore(options: StoreOptions): Promise<LogStore> {
   const { directory } = options
-  let held: Disposable | undefined
+  let locked: Disposable | undefined
   /** Locks the directory before anything is written: another process may use it. */
-  const hold = async (): Promise<void> => {
-    if (held) return
+  const lock = async (): Promise<void> => {
+    if (locked) return
     makeFolder(directory, 0o700)
     // The directory may be a symbolic link, to a larger disk.
     restrictMode(realpathSync(directory), 0o700)
-    held = await lockDirectory(directory)
+    locked = await lockDirectory(directory)
   }
   let refusal: unknown
   try {
-    await hold()
+    await lock()
   } catch (cause) {
-    if (cause instanceof DirectoryInUse || !isOfDisk(cause)) throw failedToOpen(cause)
+    if (cause instanceof LockTaken || !isOfDisk(cause)) throw failedToOpen(cause)
     refusal = cause
   }
   try {
-    const release = (): void => held?.[Symbol.dispose]()
-    const parts = partsOf(options, { hold, refusal, release })
+    const release = (): void => locked?.[Symbol.dispose]()
+    const parts = partsOf(options, { lock, refusal, release })
     // A disk that refuses the first segment is tried again.
     await parts.path.exclusively(() => parts.log.rotate()).catch(() => undefined)
     return new LogStore(parts)
   } catch (cause) {
-    held?.[Symbol.dispose]()
+    locked?.[Symbol.dispose]()
     throw failedToOpen(cause)
   }
 }
@@ -82,9 +82,9 @@ export async function openStopped(
     const report: ReportFault = (kind, failure) => {
       if (kind === 'unusable') throw failure
     }
-    const hold = (): Promise<never> =>
+    const lock = (): Promise<never> =>
       Promise.reject(new StoreFailure('the store is open for reading only'))
-    const opening = { hold, refusal: undefined, release: () => undefined }
+    const opening = { lock, refusal: undefined, release: () => undefined }
     return new LogStore(partsOf({ ...options, report }, opening))
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EACCES')

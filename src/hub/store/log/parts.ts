@@ -39,7 +39,7 @@ const mostSegmentBytes = 8 << 20
 const leastSegmentBytes = 64 << 10
 
 export interface Opening {
-  readonly hold: () => Promise<void>
+  readonly lock: () => Promise<void>
   /** Why the directory could not be locked yet. */
   readonly refusal: unknown
   readonly release: () => void
@@ -47,7 +47,7 @@ export interface Opening {
 
 /** A store on the log in the directory. Throws what `recover` throws. */
 export function partsOf(options: StoreOptions, opening: Opening) {
-  const { hold, refusal, release } = opening
+  const { lock, refusal, release } = opening
   const { directory, sealingKey, report, maxBytes = Infinity } = options
   const folder = new LogFolder(directory)
   const lists = new Set<StagedReplacement>()
@@ -59,7 +59,7 @@ export function partsOf(options: StoreOptions, opening: Opening) {
       folder,
       segmentBytes,
       syncWithinMs: options.syncWithinMs ?? unsyncedMs,
-      prepare: hold,
+      prepare: lock,
       onSyncFailed: (cause) => path.failed(cause),
     },
     recovered.from,

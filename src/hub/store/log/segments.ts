@@ -16,11 +16,9 @@ export interface SegmentRecord {
 }
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants
-const [write, writev, fdatasync] = [fs.write, fs.writev, fs.fdatasync].map(promisify) as [
-  typeof fs.write.__promisify__,
-  typeof fs.writev.__promisify__,
-  typeof fs.fdatasync.__promisify__,
-]
+const write = promisify(fs.write)
+const writev = promisify(fs.writev)
+const fdatasync = promisify(fs.fdatasync)
 
 /** `undefined`: there is no such file. */
 const inodeAt = (path: string): number | undefined =>
@@ -163,10 +161,11 @@ export class LogFolder {
   /** Removes the file. Errors are ignored: it is removed later. */
   remove(id: number): void {
     const segment = this.segments.get(id)
+    if (!segment) return
     this.segments.delete(id)
-    segment?.close()
+    segment.close()
     try {
-      if (segment) fs.rmSync(segment.path, { force: true })
+      fs.rmSync(segment.path, { force: true })
     } catch {
       return
     }
