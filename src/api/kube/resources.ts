@@ -57,3 +57,13 @@ export function pathOf({ group, version, resource }: GVR, namespace = '', name =
   const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
   return `${root}${scope}/${resource}${name === '' ? '' : `/${encodeURIComponent(name)}`}`
 }
+
+/** The URL of a list or watch, without the parameters that are empty. */
+export function collectionUrl(
+  gvr: GVR,
+  namespace: string | undefined,
+  parameters: Readonly<Record<string, string>>,
+): string {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== ''))
+  return query.size === 0 ? pathOf(gvr, namespace) : `${pathOf(gvr, namespace)}?${query}`
+}

@@ -10,7 +10,7 @@ import type { GVK, GVR } from '../../api/kube/gvk.ts'
 import { mediaType, type Encoding } from '../../api/kube/media-type.ts'
 import type { ApiObject } from '../../api/kube/object.ts'
 import { hubIdentity } from '../../api/request/identity.ts'
-import { pathOf } from '../../api/kube/resources.ts'
+import { collectionUrl } from '../../api/kube/resources.ts'
 import { Informer } from '../../api/reflector/informer.ts'
 import {
   RequestRefused,
@@ -207,13 +207,8 @@ export class HubInformer<T> implements AsyncDisposable {
 
   #request(query: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Reply> {
     const { of, ask } = this.#parts
-    const { labelSelector, fieldSelector, namespace } = of
-    const parameters = new URLSearchParams({
-      ...(labelSelector !== undefined && { labelSelector }),
-      ...(fieldSelector !== undefined && { fieldSelector }),
-      ...query,
-    })
-    const url = `${pathOf(this.#gvr, namespace)}?${parameters}`
+    const { labelSelector = '', fieldSelector = '', namespace } = of
+    const url = collectionUrl(this.#gvr, namespace, { labelSelector, fieldSelector, ...query })
     const accept = acceptOf(of, query['watch'] === 'true')
     return ask(ownRequest({ ...asHub, method: 'GET', url, accept, gzip: true, signal }))
   }

@@ -3,7 +3,7 @@ import { jitter, sleep } from '../../../base/clock.ts'
 import type { Exchange, Handler, Reply, WatchReply } from '../../../http/exchange/exchange.ts'
 import { ownRequest, type RequestCredentials } from '../../../http/exchange/own-request.ts'
 import type { ResourceVersion } from '../../../api/kube/resource-version.ts'
-import { pathOf } from '../../../api/kube/resources.ts'
+import { collectionUrl } from '../../../api/kube/resources.ts'
 import { watchQuery, type WatchOptions } from '../../../api/reflector/reflector.ts'
 import { acceptFor, type Representation } from '../../../api/request/representation.ts'
 import type { CollectionKey } from '../../store/store.ts'
@@ -53,16 +53,8 @@ interface StoredListerWatcher {
 /** Reads a collection, its lists into the store. */
 export function storedListerWatcher(of: ReflectedCollection): StoredListerWatcher {
   const { key, representation, upstream } = of
-  const url = (query: Record<string, string>): string => {
-    const { labelSelector, fieldSelector } = key
-    const parameters = new URLSearchParams({
-      ...(labelSelector !== '' && { labelSelector }),
-      ...(fieldSelector !== '' && { fieldSelector }),
-      ...query,
-    })
-    const path = pathOf(key.gvr, key.namespace)
-    return parameters.size === 0 ? path : `${path}?${parameters}`
-  }
+  const { labelSelector, fieldSelector } = key
+  const selectors = { labelSelector, fieldSelector }
   const request = (
     verb: 'list' | 'watch',
     query: Record<string, string>,
@@ -71,15 +63,14 @@ export function storedListerWatcher(of: ReflectedCollection): StoredListerWatche
     ownRequest({
       method: 'GET',
       ...of.client(),
-      url: url(query),
+      url: collectionUrl(key.gvr, key.namespace, { ...selectors, ...query }),
       accept: acceptFor(representation, verb),
       gzip: true,
       signal,
     })
   return {
     list: async (resourceVersion, signal) => {
-      const query: Record<string, string> = resourceVersion === '' ? {} : { resourceVersion }
-      const reply = await upstream.recorded(request('list', query, signal))
+      const reply = await upstream.recorded(request('list', { resourceVersion }, signal))
       if (reply.kind !== 'list' || reply.representation.key !== representation.key)
         throw refusalOf(reply)
       for await (const _ of reply.list.batches) signal.throwIfAborted()
