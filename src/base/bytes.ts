@@ -36,17 +36,19 @@ export class BufferPool {
   readonly #idle: Buffer[] = []
   readonly #lent = new WeakMap<Uint8Array, Buffer>()
 
-  /** To be called when nothing reads `chunk` any longer. */
-  release(chunk: Uint8Array): void {
+  /** To be called when nothing reads `chunk` any longer; absent: its memory is not the pool's. */
+  releaseOf(chunk: Uint8Array): (() => void) | undefined {
     const buffer = this.#lent.get(chunk)
-    this.#lent.delete(chunk)
-    if (buffer && this.#idle.length < mostIdle) this.#idle.push(buffer)
+    if (!buffer) return undefined
+    return () => {
+      if (this.#lent.delete(chunk) && this.#idle.length < mostIdle) this.#idle.push(buffer)
+    }
   }
 
   /**
    * The bytes of `parts` in as few chunks as fit into buffers of the pool; a part that is longer is
-   * yielded uncopied, one without bytes not at all. Each chunk is the caller's until `release` is
-   * called with it; one that never is goes to the garbage collector.
+   * yielded uncopied, one without bytes not at all. Each chunk is the caller's until its
+   * `releaseOf` is called; one that never is goes to the garbage collector.
    */
   *joined(parts: readonly Uint8Array[]): Generator<Uint8Array> {
     let group: Uint8Array[] = []

@@ -164,12 +164,12 @@ export const bodyOf = (reply: UpstreamReply): ByteSource =>
 
 /**
  * The reverse of `Chunks`: a source that pulls from `chunks`, no faster than its sink accepts.
- * Stopping it returns from `chunks`; an error in them fails the sink. `onWritten` gets the chunks
- * whose memory may be used again.
+ * Stopping it returns from `chunks`; an error in them fails the sink. `releaseOf` gives what
+ * is to be called once nothing reads a chunk any longer.
  */
 export function sourceOf(
   chunks: AsyncGenerator<readonly Uint8Array[]>,
-  onWritten?: (chunk: Uint8Array) => void,
+  releaseOf?: (chunk: Uint8Array) => (() => void) | undefined,
 ): ByteSource {
   return (sink) => {
     let stopped = false
@@ -177,7 +177,7 @@ export function sourceOf(
       for await (const group of chunks) {
         for (const chunk of group) {
           if (stopped) return
-          const hasRoom = sink.write(chunk, onWritten && (() => onWritten(chunk)))
+          const hasRoom = sink.write(chunk, releaseOf?.(chunk))
           if (!hasRoom) await sink.drained()
         }
       }

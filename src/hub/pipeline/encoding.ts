@@ -64,7 +64,7 @@ function streamed(
   reply: ListReply | WatchReply,
   body: AsyncGenerator<readonly Uint8Array[]>,
 ): WireReply {
-  const source = sourceOf(body, (chunk) => buffers.release(chunk))
+  const source = sourceOf(body, (chunk) => buffers.releaseOf(chunk))
   return { ...headOf(reply), kind: 'bytes', source }
 }
 
