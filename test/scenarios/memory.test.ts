@@ -56,8 +56,9 @@ void t.test(
     })
     const kubelet = hub.as('kubelet')
     const path = '/api/v1/namespaces/default/configmaps/a'
-    // A filter reads it: whatever else comes passes as it is.
-    const watch = await kubelet.watch('/api/v1/namespaces/kube-system/configmaps')
+    // A filter reads it: whatever else comes passes as it is. With its unknown parameter no cacher
+    // answers it.
+    const watch = await kubelet.watch('/api/v1/namespaces/kube-system/configmaps', { other: '1' })
     const answers = [1, 2, 3].map(() => kubelet.get(path))
     const shed = await Promise.race(answers)
     t.match(objectOf(shed), { kind: 'Status', code: 429, reason: 'TooManyRequests' })
