@@ -106,7 +106,7 @@ export class LogStore implements ObjectStore {
   get(key: ObjectKey): StoredObject | 'absent' | undefined {
     const scope = this.#scopeOf(key)
     if (!scope) return undefined
-    const found = knownObject(scope, key, holderOf(key))
+    const found = knownObject(scope, key, holderOf(key), this.#parts.state.lostAt(scope.key))
     if (typeof found !== 'object') return found
     const { held, ...known } = found
     const object = this.#read(scope.key, held)

@@ -103,6 +103,11 @@ export class Scope {
    * brings them.
    */
   readonly tombstones = new Set<string>()
+  /**
+   * The newest version of what was evicted: at older ones nothing is known to be absent. It goes with
+   * the scope: then only an API server that lags could bring a list from before.
+   */
+  lostAt = ''
 
   constructor(key: ScopeKey) {
     this.key = key
@@ -148,6 +153,14 @@ export class Scope {
     if (record?.held && isChange(held, record.held)) this.record(held, record.gvk, at)
   }
 
+  /** Evicts what API servers have not contradicted: of an object no older state is shown then. */
+  evict(text: string): void {
+    const version = this.part(text)?.version ?? ''
+    this.lostAt = newest(this.lostAt, version)
+    this.remove(text)
+    this.outdate(text, (held) => isNewer(version, held.version))
+  }
+
   /** Removes a collection by its text, or an object's record by its `nameKey`. */
   remove(text: string): void {
     this.records.delete(text)
@@ -187,7 +200,7 @@ export function snapshotOf(scope: Scope): {
   readonly record: ScopeRecord
   readonly placed: readonly Body[]
 } {
-  const { key, tombstones, records, collections } = scope
+  const { key, tombstones, lostAt, records, collections } = scope
   const snapshots = (of: Iterable<Collection>): CollectionSnapshot[] =>
     [...of].map(({ snapshot }) => snapshot)
   return {
@@ -195,6 +208,7 @@ export function snapshotOf(scope: Scope): {
       kind: 'scope',
       scope: key,
       tombstones: [...tombstones],
+      lostAt,
       records: snapshots(records.values()),
       collections: snapshots(collections.values()),
     },
@@ -221,6 +235,7 @@ export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
     return part
   }
   for (const key of of.tombstones) scope.tombstones.add(key)
+  scope.lostAt = of.lostAt ?? ''
   for (const each of of.records.map(restored))
     if (each.held) scope.records.set(nameKey(each.held), each)
   for (const each of of.collections) scope.collections.set(textInScope(each.of), restored(each))
@@ -237,27 +252,28 @@ interface ObjectState extends Omit<StoredObject, 'object'> {
  * Of versions that do not compare, and of one version in different bytes, the one written last; of
  * one version in the same bytes, the one confirmed last. 'absent': a collection that would have the
  * object does not, at a newer version. Unless a selection has changed since, which the object may
- * have left. By what the holder was given, or by all.
+ * have left, or something was lost up to `lostAt`. By what the holder was given, or by all.
  */
 export function knownObject(
   scope: Scope,
   named: Named,
-  holder?: string,
+  holder: string | undefined,
+  lostAt: string,
 ): ObjectState | 'absent' | undefined {
   const key = nameKey(named)
   const record = scope.records.get(key)
   const isOutdated = scope.tombstones.has(key)
   let known: Holding | undefined
   let deniedAt: string | undefined
-  /** The last change of any selection that the object may have been in. */
-  let selectedAt = ''
+  /** The last change of any selection that the object may have been in, or of what was lost. */
+  let selectedAt = lostAt
   for (const part of [...(record ? [record] : []), ...scope.collections.values()]) {
     if (!isIn(part.key, named.namespace) || !isGiven(part, holder)) continue
     if (isSelective(part.key)) selectedAt = newest(selectedAt, part.changedAt)
     const held = part.members.get(key)
     if (!held && covers(part.key, named)) deniedAt = newest(deniedAt ?? part.version, part.version)
     if (!held || (isOutdated && part !== record)) continue
-    if (!known || isBefore({ held, part }, known)) known = { held, part }
+    if (!known || isShownOver({ held, part }, known)) known = { held, part }
   }
   if (deniedAt !== undefined && (!known || isNewer(deniedAt, known.part.version)))
     return isNewer(selectedAt, deniedAt) || (!known && isOutdated) ? undefined : 'absent'
@@ -279,8 +295,8 @@ interface Holding {
   readonly part: Collection
 }
 
-/** Whether the one is the state to show. */
-function isBefore({ held: a, part }: Holding, { held: b, part: other }: Holding): boolean {
+/** Whether the first is the state to show. */
+function isShownOver({ held: a, part }: Holding, { held: b, part: other }: Holding): boolean {
   if (isSame(a, b)) return isNewer(part.version, other.version)
   if (!isSameVersion(a, b) && isNewer(a.version, b.version)) return true
   return (isSameVersion(a, b) || !isNewer(b.version, a.version)) && a.body.serial > b.body.serial

@@ -23,6 +23,7 @@ import {
 import type * as records from './record.ts'
 import { Scope, restoreScope, type Collection } from './scope.ts'
 import { namedBySelector } from '../../../api/request/request-info.ts'
+import type { GVR } from '../../../api/kube/gvk.ts'
 import type { CollectionKey, Withdrawal } from '../store.ts'
 
 /**
@@ -51,6 +52,13 @@ export class State {
     return scopes.flatMap((each) => [...each.parts()].map(([text]) => [each.key, text] as const))
   }
 
+  /** The newest version of what was evicted, in any representation. */
+  lostAt({ partition: { identity }, gvr }: ScopeKey): string {
+    return [...this.scopes.values()]
+      .filter(({ key }) => key.partition.identity === identity && isSameResource(key.gvr, gvr))
+      .reduce((at, scope) => newest(at, scope.lostAt), '')
+  }
+
   /** Bytes of what is stored; roughly. */
   get weight(): number {
     let weight = 0
@@ -77,7 +85,7 @@ export class State {
         this.#forget(record)
         break
       case 'evict':
-        for (const [key, part] of record.parts) this.scope(key)?.remove(part)
+        for (const [key, part] of record.parts) this.scope(key)?.evict(part)
         this.#removeEmpty()
         break
       case 'withdraw':
@@ -263,13 +271,14 @@ function left(
   scope.outdate(key, (held) => isSelection && isOutdated(held))
 }
 
+const isSameResource = (a: GVR, b: GVR): boolean => a.group === b.group && a.resource === b.resource
+
 /** Removes the holders' grants to what is refused. Returns whether there were any. */
 function withdrawn(
   scope: Scope,
   { holders, what }: Pick<records.WithdrawRecord, 'holders' | 'what'>,
 ): boolean {
-  const { group, resource } = scope.key.gvr
-  if (group !== what.gvr.group || resource !== what.gvr.resource) return false
+  if (!isSameResource(scope.key.gvr, what.gvr)) return false
   const isRefused = ({ key, held }: Collection): boolean =>
     what.of === 'collections'
       ? isPartOf(what, key)

@@ -186,6 +186,34 @@ void t.test('an evicted collection is never seen in part, nor is a list built on
   t.strictSame(listed(store, of.leftOver), ['a at 1'])
 })
 
+void t.test('what was evicted is not absent by an older list, in any encoding', async (t) => {
+  const evicted: string[] = []
+  const onEvicted = (kind: string): void => void evicted.push(kind)
+  const directory = rootFolder(t)
+  const lists = collection({ gvr: gvr('', 'configmaps') })
+  const record = keyOf('x', { gvr: lists.gvr })
+  const protobuf = { identity: nodeIdentity, representation: 'protobuf' as typeof json }
+  {
+    await using store = await open(directory, { maxBytes, onEvicted })
+    await replace(store, lists, head(10), [object('a', 5)])
+    await replace(store, { ...lists, partition: protobuf }, head(10), [object('a', 5)])
+    await store.put(record, pod, object('x', 11))
+    for (let at = 0; at < 400 && evicted.length === 0; at += 1)
+      await store.put(
+        keyOf(`p-${at}`),
+        pod,
+        object(`p-${at}`, 100 + at, { bytes: Buffer.alloc(10_000) }),
+      )
+    t.strictSame(evicted, ['gone'])
+    for (const partition of [record.partition, protobuf])
+      t.equal(store.get({ ...record, partition }), undefined)
+  }
+  await using store = await open(directory, { maxBytes })
+  t.equal(store.get(record), undefined, 'after a restart')
+  await replace(store, lists, head(12), [object('a', 5)])
+  t.equal(store.get(record), 'absent', 'a newer one')
+})
+
 void t.test('who has most loses its oldest records, and others nothing', async (t) => {
   const others = [ofToken('other'), { identity: nodeIdentity, representation: json }]
   const flooding = ofToken('flooding')
