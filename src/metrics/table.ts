@@ -259,7 +259,7 @@ export const metricTable = {
   ),
   yurthubErrorKeys: gauge(
     'node_yurthub_error_keys_count',
-    'Collections that could not be written to the cache; yurthub counts single keys.',
+    'Collections and objects that could not be written to the cache.',
   ),
 } as const
 

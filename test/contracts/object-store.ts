@@ -645,6 +645,25 @@ export function objectStoreContract(
     t.equal(store.get(record), undefined)
   })
 
+  promise('a list in progress of what is refused is not committed', async (t, store) => {
+    const { gvr } = collection()
+    const ofOther = collection({
+      partition: { identity: tokenHolder('x'), representation: json },
+    })
+    for (const isFirst of [true, false]) {
+      await using refused = store.replace(collection())
+      await using other = store.replace(ofOther)
+      for (const each of [refused, other]) await each.add({ objects: [object('a', 1)] })
+      await store.withdraw(nodeIdentity, { of: 'collections', gvr, namespace: '' })
+      await t.rejects(refused.commit(head(7)), { code: 'STORE_FAILURE' })
+      t.equal(store.version(collection()), undefined)
+      await other.commit(head(isFirst ? 7 : 8))
+      t.equal(store.version(ofOther), isFirst ? '7' : '8', 'of another it is')
+      await replace(store, collection(), head(8), [object('a', 1)])
+      t.equal(store.version(collection()), '8', 'and a later one')
+    }
+  })
+
   promise('collections() lists the committed ones that apply, with RVs', async (t, store) => {
     const found = (namespace?: string) =>
       store

@@ -150,8 +150,9 @@ export interface ApplyOptions {
 /**
  * Stores the answers to components. Reads are synchronous and see everything committed before;
  * writes resolve when they are committed, and reject with a `StoreFailure` when they are not:
- * nothing is half applied. A collection whose write failed is unknown, as if it had never been
- * listed, until its next list.
+ * nothing is half applied. What a write that failed should have changed is unknown from then on, a
+ * collection until its next list. What removes (`forget`, `withdraw`, `drop`) does so in its turn,
+ * also where it fails. A list in progress of what was removed is not committed.
  */
 export interface ObjectStore extends AsyncDisposable {
   /**
@@ -226,10 +227,10 @@ export interface ObjectStore extends AsyncDisposable {
   ): Promise<readonly (ApiObject | undefined)[]>
   /**
    * An API server refuses the identities that begin with `holders` what they had: removes it, or
-   * the grants of it, at once from what is read, and resolves when that is on the disk.
+   * the grants of it, and ends lists in progress of theirs. Resolves when that is on the disk.
    */
   withdraw(holders: string, what: Withdrawal): Promise<void>
-  /** Removes all that is stored. A list in progress is not committed. */
+  /** Evicts all that is stored. */
   drop(): Promise<void>
 }
 

@@ -139,7 +139,8 @@ export class KnownCluster {
     const isRestored =
       isNewer(newest, version) && isNewer(store.newestVersion(isOfOneEtcd), version)
     if (isOther || isRestored) {
-      await store.drop()
+      // Where the disk takes no writes, it is gone from memory; the store reports that.
+      await store.drop().catch(() => undefined)
       this.#onDropped()
       const upstream = { upstream: origin }
       if (isOther)

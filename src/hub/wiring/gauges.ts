@@ -33,7 +33,7 @@ export function gaugesOnRead(measured: GaugeSources): void {
     reportDiskWork()
     showAges(measured)
     metrics.storeBytes.set(store.bytes)
-    metrics.yurthubErrorKeys.set(store.missedCollections)
+    metrics.yurthubErrorKeys.set(store.missed)
     metrics.yurthubErrorKeysStatus.set(health.storeFailure === undefined ? 1 : 0)
   })
 }

@@ -102,15 +102,18 @@ void t.test('a disk that takes no writes keeps no API server out', async (t) => 
   const [first, second] = [await clusterOf(t, 'a'), await clusterOf(t, 'b')]
   const hanging = Promise.withResolvers<void>()
   const answers = [() => Promise.reject(new Error('ENOSPC')), () => hanging.promise]
-  let drops = 0
+  let [drops, dropped] = [0, 0]
   known.keepIn(
     {
       get: () => undefined,
       put: () => answers.shift()?.() ?? Promise.resolve(),
       newestVersion: () => undefined,
-      drop: async () => void (drops += 1),
+      drop: () => {
+        drops += 1
+        return Promise.reject(new Error('ENOSPC'))
+      },
     },
-    () => undefined,
+    () => void (dropped += 1),
   )
   const probe = known.comparing(
     () => Promise.resolve(),
@@ -123,7 +126,7 @@ void t.test('a disk that takes no writes keeps no API server out', async (t) => 
   await t.rejects(probe(second, 1_000), /is of another cluster/, 'though no UID is stored')
   known.offline()
   await probe(second, 1_000)
-  t.equal(drops, 1)
+  t.strictSame([drops, dropped], [1, 1], 'from memory it is gone')
   hanging.resolve()
 })
 

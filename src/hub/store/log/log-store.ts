@@ -1,5 +1,5 @@
 import { latest, now } from '../../../base/clock.ts'
-import { isObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
+import { isObjectEvent, type ObjectEvent, type WatchEvent } from '../../../api/codec/watch.ts'
 import type { GVK, GVR } from '../../../api/kube/gvk.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { newestVersion, type ResourceVersion } from '../../../api/kube/resource-version.ts'
@@ -20,9 +20,18 @@ import {
   type StoredPartition,
   type Withdrawal,
 } from '../store.ts'
-import { isIn, nameKey, scopeOf, type Named, type ScopeKey } from '../state/address.ts'
+import {
+  isIn,
+  nameKey,
+  partOf,
+  scopeOf,
+  type Part,
+  type Named,
+  type ScopeKey,
+} from '../state/address.ts'
 import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from '../state/held.ts'
 import type { DiskWork } from './log-writer.ts'
+import type { EvictRecord, Removal } from '../state/record.ts'
 import { knownObject, isGiven, type Collection, type Scope } from '../state/scope.ts'
 import type { StoreParts } from './parts.ts'
 import { StagedReplacement } from './replacement.ts'
@@ -73,8 +82,8 @@ export class LogStore implements ObjectStore {
     return this.#parts.folder.bytes
   }
 
-  /** The number of collections that missed a write since the disk last took one. */
-  get missedCollections(): number {
+  /** The number of collections and objects that missed a write since the disk last took one. */
+  get missed(): number {
     return this.#parts.path.missed.size
   }
 
@@ -185,7 +194,7 @@ export class LogStore implements ObjectStore {
   }
 
   async put(key: ObjectKey, gvk: GVK, object: ApiObject): Promise<void> {
-    const { path, bodies } = this.#parts
+    const { state, path, bodies } = this.#parts
     const scope = this.#scopeKey(key)
     const holder = holderOf(key)
     const isStored = (): boolean => {
@@ -203,16 +212,21 @@ export class LogStore implements ObjectStore {
         bodies: [bodies.stored(scope, object)],
       }
     }
-    await path.push({ compose, bytes: object.bytes.byteLength })
+    const missed = (): EvictRecord | undefined => {
+      const part = nameKey(object)
+      const held = state.scope(scope)?.records.get(part)?.held
+      if (held && bodies.isHeld(scope, object, held)) return undefined
+      return { kind: 'evict', parts: [[scope, part]], version: object.resourceVersion }
+    }
+    await path.push({ compose, bytes: object.bytes.byteLength, missed })
   }
 
   async forget(key: ObjectKey): Promise<void> {
     const { namespace, name } = key
     const scope = this.#scopeKey(key)
     const record = { kind: 'forget', scope, object: [namespace, name] } as const
-    const compose = (): Composed | undefined => (this.#mayForget(key) ? { record } : undefined)
-    // After what is being put.
-    await this.#parts.path.push({ compose, alone: true, durable: true })
+    const { state } = this.#parts
+    await this.#remove(() => (state.scope(scope)?.has(nameKey(key)) ? record : undefined))
   }
 
   replace(key: CollectionKey): Replacement {
@@ -248,31 +262,23 @@ export class LogStore implements ObjectStore {
     const written = await path.push({
       compose,
       bytes: changes.reduce((sum, { object }) => sum + object.bytes.byteLength, 0),
-      durable: changes.some(({ type }) => type === 'DELETED'),
-      of: collection,
+      durable: changes.some(isDeletion),
+      missed: () => {
+        const parts = changes.map(({ object }): Part => [scopeOf(collection), nameKey(object)])
+        return { kind: 'evict', parts: [partOf(collection), ...parts], version }
+      },
     })
     return this.#previous(collection, events, previous ? (written?.displaced ?? []) : [])
   }
 
   async withdraw(holders: string, what: Withdrawal): Promise<void> {
-    const { state, path } = this.#parts
     const record = { kind: 'withdraw', holders, what } as const
-    // No caller is given it any more, whether the disk takes that or not.
-    const had = state.withdraw(record)
-    // What is being written for the caller is in the state when this is its turn.
-    const compose = (): Composed | undefined =>
-      state.withdraw(record) || had ? { record } : undefined
-    await path.push({ compose, alone: true, durable: true })
+    const { state } = this.#parts
+    await this.#remove(() => (state.withdrawn(record).next().done ? undefined : record))
   }
 
   async drop(): Promise<void> {
-    const { path, lists, state } = this.#parts
-    const failure = new StoreFailure('what was stored was dropped meanwhile')
-    const compose = (): Composed => {
-      lists.forEach((each) => each.fail(failure))
-      return { record: { kind: 'evict', parts: state.parts } }
-    }
-    await path.push({ compose, alone: true, durable: true })
+    await this.#remove(() => ({ kind: 'evict', parts: this.#parts.state.parts }))
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -291,6 +297,16 @@ export class LogStore implements ObjectStore {
     release()
   }
 
+  /** After what is being written. Rejects where it is gone from memory alone. */
+  async #remove(removal: () => Removal | undefined): Promise<void> {
+    const compose = (): Composed | undefined => {
+      const record = removal()
+      if (record) this.#parts.state.apply(record, [])
+      return record && { record }
+    }
+    await this.#parts.path.push({ compose, alone: true, durable: true })
+  }
+
   /** The record of an object that the identity may read. */
   #recordFor(key: ObjectKey, object: ApiObject): Collection | undefined {
     const record = this.#scopeOf(key)?.records.get(nameKey(object))
@@ -301,14 +317,6 @@ export class LogStore implements ObjectStore {
     const record = this.#recordFor(key, object)
     if (record?.held === undefined || !isRecent(record.confirmedAt)) return false
     return this.#parts.bodies.isHeld(this.#scopeKey(key), object, record.held)
-  }
-
-  /** Whether there is anything that it could remove. */
-  #mayForget(key: ObjectKey): boolean {
-    const scope = this.#parts.state.scope(this.#scopeKey(key))
-    const name = nameKey(key)
-    if (!scope) return false
-    return scope.records.has(name) || scope.membersOf(name).length > 0
   }
 
   /** Whether bookmarks only confirm a collection at its version, which was recorded recently. */
@@ -369,6 +377,8 @@ const served = (scope: Scope, partition: Partition): StoredCollection[] =>
   [...scope.collections.values()]
     .filter((each) => isGiven(each, holderOf({ partition })))
     .map(({ key, version }) => ({ key: { ...key, partition }, resourceVersion: version }))
+
+const isDeletion = ({ type }: ObjectEvent): boolean => type === 'DELETED'
 
 /** Sorted when they are read: many want the head of a list alone. */
 function* inOrder(members: readonly Held[]): Iterable<Held> {

@@ -5,7 +5,6 @@ import type { ReportFault } from './faults.ts'
 import { LogWriter } from './log-writer.ts'
 import { LogFolder } from './segments.ts'
 import { recover } from './recovery.ts'
-import type { StagedReplacement } from './replacement.ts'
 import { State } from '../state/state.ts'
 import { Upkeep, type OnEvicted } from './upkeep.ts'
 import { WritePath } from './write-path.ts'
@@ -50,7 +49,6 @@ export function partsOf(options: StoreOptions, opening: Opening) {
   const { lock, refusal, release } = opening
   const { directory, sealingKey, report, maxBytes = Infinity } = options
   const folder = new LogFolder(directory)
-  const lists = new Set<StagedReplacement>()
   const state = new State()
   const recovered = recover(folder, state)
   const segmentBytes = Math.max(leastSegmentBytes, Math.min(mostSegmentBytes, maxBytes / 16))
@@ -75,7 +73,6 @@ export function partsOf(options: StoreOptions, opening: Opening) {
   const upkeep: Upkeep = new Upkeep({
     closing: closing.signal,
     state,
-    lists,
     log,
     folder,
     path,
@@ -91,7 +88,7 @@ export function partsOf(options: StoreOptions, opening: Opening) {
     const { namespace, name, version } = held
     const cause = { scope, object: { namespace, name, version } }
     report('damaged', new StoreFailure(damaged, { cause }))
-    path.remove(parts)
+    path.evict([{ kind: 'evict', parts }])
   })
   if (recovered.damaged > 0) {
     const why = `${recovered.damaged} records are damaged: what they may have changed is unknown until an API server sends it again`
@@ -107,7 +104,6 @@ export function partsOf(options: StoreOptions, opening: Opening) {
     log,
     path,
     bodies,
-    lists,
     maxBytes,
     upkeep,
     report,

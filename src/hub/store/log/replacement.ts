@@ -8,11 +8,11 @@ import {
   type CollectionKey,
   type Replacement,
 } from '../store.ts'
-import { nameKey, scopeOf } from '../state/address.ts'
+import { nameKey, partOf, scopeOf } from '../state/address.ts'
 import type { Bodies } from './bodies.ts'
 import { markOf, isRecent, type Body, type ObjectMark } from '../state/held.ts'
 import { entryBytes, type Collection } from '../state/scope.ts'
-import type { State } from '../state/state.ts'
+import type { ListInProgress, State } from '../state/state.ts'
 import type { Composed, WritePath } from './write-path.ts'
 
 /** Bytes of a list that may wait to be written before it has to wait, too. */
@@ -27,8 +27,6 @@ export interface ReplacementParts {
   readonly state: State
   readonly path: WritePath
   readonly bodies: Bodies
-  /** Those in progress. */
-  readonly lists: Set<StagedReplacement>
   /**
    * Bytes that the lists in progress of the reader may take together: they cannot be evicted, and a
    * caller that reads many lists slowly must not fill the store with them.
@@ -47,30 +45,26 @@ interface Listed {
  * A list in progress. Bodies of objects that differ from the collection's are written as they come;
  * one record at the end makes the list the collection, unless that is newer by then.
  */
-export class StagedReplacement implements Replacement {
+export class StagedReplacement implements Replacement, ListInProgress {
   readonly #parts: ReplacementParts
   /** By their `nameKey`. */
   readonly #listed = new Map<string, Listed>()
-  readonly #before: Collection | undefined
+  readonly key: CollectionKey
+  readonly reader: string
   #failure: StoreFailure | undefined
-  #stagedBytes = 0
+  stagedBytes = 0
   #waitingBytes = 0
-  #over = false
 
   constructor(parts: ReplacementParts) {
     this.#parts = parts
-    this.#before = this.#collection
-    parts.lists.add(this)
+    this.key = parts.key
+    this.reader = parts.reader
+    parts.state.lists.add(this)
   }
 
   /** Those that it refers to. */
   *bodies(): Iterable<Body> {
     for (const { body } of this.#listed.values()) if (body) yield body
-  }
-
-  /** It is not committed any more. */
-  fail(failure: StoreFailure): void {
-    this.#failure ??= failure
   }
 
   async add({ objects }: ListBatch): Promise<void> {
@@ -94,25 +88,24 @@ export class StagedReplacement implements Replacement {
 
   async commit(head: CollectionHead): Promise<void> {
     this.#check()
-    const { key, path } = this.#parts
-    this.#over = true
+    const { key, path, state } = this.#parts
+    const { resourceVersion: version } = head
     try {
       const written = await path.push({
         compose: () => this.#compose(head),
         alone: true,
         durable: true,
-        of: key,
+        missed: () => ({ kind: 'evict', parts: [partOf(key)], version }),
       })
       // What it confirms may not be on the disk yet.
       if (!written) await path.sync()
     } finally {
-      this.#parts.lists.delete(this)
+      state.lists.delete(this)
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#over = true
-    this.#parts.lists.delete(this)
+    this.#parts.state.lists.delete(this)
   }
 
   get #collection(): Collection | undefined {
@@ -120,21 +113,22 @@ export class StagedReplacement implements Replacement {
   }
 
   #check(): void {
-    if (this.#over) throw new Error('the list has been committed or disposed of')
     if (this.#failure) throw this.#failure
+    if (!this.#parts.state.lists.has(this))
+      throw new StoreFailure('what was stored of the collection was removed meanwhile')
   }
 
   /** Resolves when more may come. */
   async #stage(staged: readonly (readonly [ApiObject, Listed])[], bytes: number): Promise<void> {
     this.#check()
-    const { key, reader, bodies, path, lists, mostStaged } = this.#parts
+    const { key, reader, bodies, path, state, mostStaged } = this.#parts
     const weight = bytes + staged.length * entryBytes
-    const own = [...lists].filter((each) => each.#parts.reader === reader)
-    if (own.reduce((sum, each) => sum + each.#stagedBytes, weight) > mostStaged)
+    const own = [...state.lists].filter((each) => each.reader === reader)
+    if (own.reduce((sum, each) => sum + each.stagedBytes, weight) > mostStaged)
       throw new StoreFailure(
         `the lists in progress of ${reader} take more than ${mostStaged} bytes`,
       )
-    this.#stagedBytes += weight
+    this.stagedBytes += weight
     this.#waitingBytes += bytes
     const written = path.push({
       compose: () => ({
@@ -142,7 +136,7 @@ export class StagedReplacement implements Replacement {
         bodies: staged.map(([object]) => bodies.stored(key, object)),
       }),
       bytes,
-      of: key,
+      missed: () => ({ kind: 'evict', parts: [partOf(key)] }),
     })
     written.then(
       (found) => {
@@ -150,7 +144,7 @@ export class StagedReplacement implements Replacement {
         staged.forEach(([, listed], at) => (listed.body = found?.bodies[at]))
       },
       // `add` or `commit` throws this, too.
-      (cause: unknown) => this.fail(cause as StoreFailure),
+      (cause: unknown) => (this.#failure ??= cause as StoreFailure),
     )
     if (this.#waitingBytes >= highWater) await written
   }
@@ -161,12 +155,9 @@ export class StagedReplacement implements Replacement {
    * changed the state.
    */
   #compose(head: CollectionHead): Composed | undefined {
-    if (this.#failure) throw this.#failure
+    this.#check()
     const { key, holder, state } = this.#parts
     const before = this.#collection
-    // It may have missed a state that is later than the list.
-    if (this.#before && !before)
-      throw new StoreFailure('what was stored of the collection was removed meanwhile')
     const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
     if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#given(before)
     const confirmedAt = now()

@@ -8,7 +8,6 @@ import { leastNeeded, type EvictedKind } from '../state/eviction.ts'
 import { grouped } from './bodies.ts'
 import type { LogWriter } from './log-writer.ts'
 import type { LogFolder } from './segments.ts'
-import type { StagedReplacement } from './replacement.ts'
 import { snapshotOf } from '../state/scope.ts'
 import type { State } from '../state/state.ts'
 import { refused, type Keeper, type WritePath } from './write-path.ts'
@@ -53,7 +52,6 @@ export type OnEvicted = (kind: EvictedKind, count: number) => void
 
 export interface UpkeepParts {
   readonly state: State
-  readonly lists: ReadonlySet<StagedReplacement>
   readonly log: LogWriter
   readonly folder: LogFolder
   readonly path: WritePath
@@ -158,6 +156,7 @@ export class Upkeep implements Keeper {
       while (this.#isTooMuch) {
         const evicted = leastNeeded(state, stepShare * maxBytes)
         if (!evicted) break
+        state.apply(evicted.record, [])
         await path.append([evicted])
         counts.set(evicted.kind, (counts.get(evicted.kind) ?? 0) + evicted.count)
       }
@@ -223,11 +222,11 @@ export class Upkeep implements Keeper {
 
   /** All that the state and lists in progress refer to. */
   *#bodies(): Iterable<Body> {
-    const { state, lists } = this.#parts
+    const { state } = this.#parts
     for (const scope of state.scopes.values())
       for (const [, { members }] of scope.parts())
         for (const { body } of members.values()) yield body
-    for (const list of lists) yield* list.bodies()
+    for (const list of state.lists) yield* list.bodies()
   }
 
   /** Numbers of the segments that are removed. */

@@ -1,6 +1,5 @@
 import { after, turn } from '../../../base/clock.ts'
-import { StoreFailure, type CollectionKey } from '../store.ts'
-import { partOf, type Part } from '../state/address.ts'
+import { StoreFailure } from '../store.ts'
 import { failureOf, type ReportFault } from './faults.ts'
 import { bodiesAt, type Body, type BodyMark, type Held } from '../state/held.ts'
 import type { LogWriter } from './log-writer.ts'
@@ -43,8 +42,8 @@ export interface Write {
   readonly alone?: boolean
   /** It is answered when it is on the disk: a power cut must not undo it. */
   readonly durable?: boolean
-  /** The collection that is unknown if this fails. */
-  readonly of?: CollectionKey
+  /** What is unknown if this fails; absent: it has changed the state in its turn already. */
+  readonly missed?: () => EvictRecord | undefined
 }
 
 interface Waiting {
@@ -74,8 +73,8 @@ export interface Keeper {
 
 /**
  * Takes writes to the log in order: those of one turn together, and while they are being written
- * later ones wait. A record changes the state when it is written. A collection that missed a write
- * is unknown from then on.
+ * later ones wait. A record changes the state when it is written. What missed a write is unknown
+ * from then on, and what was to be removed is gone, whether or not the disk takes that.
  */
 export class WritePath {
   /**
@@ -83,7 +82,7 @@ export class WritePath {
    * builds on it may be written until the log is written anew.
    */
   isFailing = false
-  /** Collections that missed a write, and may be on the disk yet. */
+  /** Collections and objects that missed a write, and may be on the disk yet. */
   readonly missed = new Set<string>()
   readonly #parts: WritePathParts
   readonly #waiting: Waiting[] = []
@@ -142,8 +141,7 @@ export class WritePath {
     return marked.map(({ record, placed }, at): Written => {
       const place = places[at]
       const bodies = placed ?? (place ? bodiesAt(...place, record.bodies) : [])
-      // A snapshot is of this state.
-      return { bodies, displaced: record.kind === 'scope' ? [] : state.apply(record, bodies) }
+      return { bodies, displaced: isOfNow.has(record.kind) ? [] : state.apply(record, bodies) }
     })
   }
 
@@ -178,11 +176,10 @@ export class WritePath {
   }
 
   /** Removes parts of the state at once, and on the disk before later writes. */
-  remove(parts: readonly Part[]): void {
-    const record: EvictRecord = { kind: 'evict', parts }
-    this.#parts.state.apply(record, [])
+  evict(records: readonly EvictRecord[]): void {
+    for (const each of records) this.#parts.state.apply(each, [])
     this.exclusively(async () => {
-      await this.append([{ record }])
+      await this.append(records.map((record) => ({ record })))
       this.missed.clear()
     }).catch(() => undefined)
   }
@@ -210,11 +207,8 @@ export class WritePath {
         continue
       }
       this.#waiting.splice(0, group.length)
-      if (room instanceof StoreFailure) this.#refuse(group, room)
-      else {
-        this.#room = room - taken
-        await (this.#log = this.#write(group))
-      }
+      this.#room = room instanceof StoreFailure ? 0 : room - taken
+      await (this.#log = this.#write(group, room))
     }
     this.#running = undefined
   }
@@ -231,7 +225,8 @@ export class WritePath {
     return this.#waiting.slice(0, count)
   }
 
-  async #write(group: readonly Waiting[]): Promise<void> {
+  /** `room`: as `Keeper` says. */
+  async #write(group: readonly Waiting[], room: number | StoreFailure): Promise<void> {
     const ready: Waiting[] = []
     const records: Composed[] = []
     for (const waiting of group)
@@ -245,6 +240,7 @@ export class WritePath {
       }
     if (ready.length === 0) return
     try {
+      if (room instanceof StoreFailure) throw room
       if (this.isFailing) throw new StoreFailure(refused)
       const written = await this.append(records)
       if (this.#isFull) this.#parts.onRecovered()
@@ -271,9 +267,9 @@ export class WritePath {
 
   #refuse(group: readonly Waiting[], cause: unknown): void {
     const failure = this.#reported(cause)
-    const unknown = group.flatMap(({ write }) => (write.of ? [partOf(write.of)] : []))
-    for (const each of unknown) this.missed.add(JSON.stringify(each))
-    if (unknown.length > 0) this.remove(unknown)
+    const missed = group.flatMap(({ write }) => write.missed?.() ?? [])
+    for (const { parts } of missed) for (const part of parts) this.missed.add(JSON.stringify(part))
+    if (missed.length > 0) this.evict(missed)
     for (const { done } of group) done.reject(failure)
   }
 
@@ -286,6 +282,12 @@ export class WritePath {
     return failure
   }
 }
+
+/**
+ * Records that change the state before they are written: a snapshot is of it, and what removes does
+ * so whether or not the disk takes it.
+ */
+const isOfNow = new Set<LogRecord['kind']>(['scope', 'evict', 'forget', 'withdraw'])
 
 export const refused = 'the disk refuses writes'
 

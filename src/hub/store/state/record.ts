@@ -51,6 +51,8 @@ export interface ForgetRecord {
 export interface EvictRecord {
   readonly kind: 'evict'
   readonly parts: readonly Part[]
+  /** Of the write that they missed. */
+  readonly version?: string
 }
 
 /** As `ObjectStore.withdraw`. */
@@ -59,6 +61,9 @@ export interface WithdrawRecord {
   readonly holders: string
   readonly what: Withdrawal
 }
+
+/** What memory takes in its turn, whether or not the disk does. */
+export type Removal = ForgetRecord | EvictRecord | WithdrawRecord
 
 /** Bodies for a later record. */
 export interface BodiesRecord {
@@ -94,12 +99,5 @@ export interface ScopeRecord {
 
 /** What changes the state. `bodies`: those that it refers to. */
 export type LogRecord = { readonly bodies?: readonly (BodyMark | PlacedMark)[] } & (
-  | ApplyRecord
-  | ListRecord
-  | PutRecord
-  | ForgetRecord
-  | EvictRecord
-  | WithdrawRecord
-  | BodiesRecord
-  | ScopeRecord
+  ApplyRecord | ListRecord | PutRecord | Removal | BodiesRecord | ScopeRecord
 )

@@ -154,8 +154,8 @@ export class Scope {
   }
 
   /** Evicts what API servers have not contradicted: of an object no older state is shown then. */
-  evict(text: string): void {
-    const version = this.part(text)?.version ?? ''
+  evict(text: string, missed = ''): void {
+    const version = newest(this.part(text)?.version ?? '', missed)
     this.lostAt = newest(this.lostAt, version)
     this.remove(text)
     this.outdate(text, (held) => isNewer(version, held.version))
@@ -187,6 +187,11 @@ export class Scope {
     let weight = 0
     for (const [, part] of this.parts()) weight += part.weight
     return weight
+  }
+
+  /** Whether any state of the object is stored, by its `nameKey`. */
+  has(key: string): boolean {
+    return this.records.has(key) || this.membersOf(key).length > 0
   }
 
   /** What collections hold of the object. */

@@ -4,7 +4,9 @@ import { isSelective } from '../../../api/kube/selectors.ts'
 import {
   isIn,
   nameKey,
+  partOf,
   textInScope,
+  textOf,
   textOfScope,
   scopeOf,
   type Part,
@@ -26,12 +28,25 @@ import { namedBySelector } from '../../../api/request/request-info.ts'
 import type { GVR } from '../../../api/kube/gvk.ts'
 import type { CollectionKey, Withdrawal } from '../store.ts'
 
+/** A list that is being read, and may be committed. */
+export interface ListInProgress {
+  readonly key: CollectionKey
+  /** Whose request it answers. */
+  readonly reader: string
+  readonly stagedBytes: number
+  /** Those that it refers to. */
+  bodies(): Iterable<Body>
+}
+
 /**
- * All that is stored, but for bodies. `apply` is the only function that changes it, when a record
- * has been written and when it is read at the next start.
+ * All that is stored, but for bodies. `apply` changes it, when a record has been written and when it
+ * is read at the next start. The rest is of this process: lists in progress, and when something was
+ * seen last.
  */
 export class State {
   readonly scopes = new Map<string, Scope>()
+  /** Without those that could bring back what was evicted or withdrawn meanwhile. */
+  readonly lists = new Set<ListInProgress>()
   /** Of the last body. */
   lastSerial = 0
 
@@ -47,9 +62,13 @@ export class State {
     for (const { collections } of this.scopes.values()) yield* collections.values()
   }
 
+  /** All that is stored, or being read. */
   get parts(): readonly Part[] {
     const scopes = [...this.scopes.values()]
-    return scopes.flatMap((each) => [...each.parts()].map(([text]) => [each.key, text] as const))
+    return [
+      ...scopes.flatMap((each) => [...each.parts()].map(([text]) => [each.key, text] as const)),
+      ...[...this.lists].map(({ key }) => partOf(key)),
+    ]
   }
 
   /** The newest version of what was evicted, in any representation. */
@@ -85,11 +104,11 @@ export class State {
         this.#forget(record)
         break
       case 'evict':
-        for (const [key, part] of record.parts) this.scope(key)?.evict(part)
-        this.#removeEmpty()
+        this.#evict(record)
         break
       case 'withdraw':
-        this.withdraw(record)
+        for (const [of, each] of this.withdrawn(record)) of.delete(each)
+        this.#removeEmpty()
         break
       case 'scope':
         this.drop((key) => textOfScope(key) === textOfScope(record.scope))
@@ -101,15 +120,29 @@ export class State {
     return []
   }
 
-  /** Returns whether the holders had any of it. */
-  withdraw(of: Pick<records.WithdrawRecord, 'holders' | 'what'>): boolean {
-    const had = [...this.scopes.values()].filter((scope) => withdrawn(scope, of))
-    this.#removeEmpty()
-    return had.length > 0
+  /** The lists in progress, and the grants, that a refusal removes, each with the set it is in. */
+  *withdrawn({
+    holders,
+    what,
+  }: records.WithdrawRecord): Generator<readonly [Set<unknown>, unknown]> {
+    const isOfCollections = what.of === 'collections'
+    for (const list of isOfCollections ? this.lists : [])
+      if (list.reader.startsWith(holders) && isRefused(what, list)) yield [this.lists, list]
+    for (const { collections, records } of this.scopes.values())
+      for (const part of (isOfCollections ? collections : records).values())
+        for (const each of isRefused(what, part) ? part.holders : [])
+          if (each.startsWith(holders)) yield [part.holders, each]
   }
 
   drop(isDropped: (scope: ScopeKey) => boolean): void {
     for (const [text, scope] of this.scopes) if (isDropped(scope.key)) this.scopes.delete(text)
+  }
+
+  #evict({ parts, version }: records.EvictRecord): void {
+    for (const [key, part] of parts) this.scope(key)?.evict(part, version)
+    const evicted = new Set(parts.map(([key, part]) => textOfScope(key) + part))
+    for (const list of this.lists) if (evicted.has(textOf(list.key))) this.lists.delete(list)
+    this.#removeEmpty()
   }
 
   #removeEmpty(): void {
@@ -273,22 +306,14 @@ function left(
 
 const isSameResource = (a: GVR, b: GVR): boolean => a.group === b.group && a.resource === b.resource
 
-/** Removes the holders' grants to what is refused. Returns whether there were any. */
-function withdrawn(
-  scope: Scope,
-  { holders, what }: Pick<records.WithdrawRecord, 'holders' | 'what'>,
-): boolean {
-  if (!isSameResource(scope.key.gvr, what.gvr)) return false
-  const isRefused = ({ key, held }: Collection): boolean =>
-    what.of === 'collections'
-      ? isPartOf(what, key)
-      : held?.namespace === what.namespace && (what.name ?? held.name) === held.name
-  let had = false
-  for (const part of (what.of === 'collections' ? scope.collections : scope.records).values())
-    for (const each of isRefused(part) ? [...part.holders] : [])
-      if (each.startsWith(holders)) had = part.holders.delete(each)
-  return had
-}
+const isRefused = (
+  what: Withdrawal,
+  { key, held }: { readonly key: CollectionKey; readonly held?: Held | undefined },
+): boolean =>
+  isSameResource(key.gvr, what.gvr) &&
+  (what.of === 'collections'
+    ? isPartOf(what, key)
+    : held?.namespace === what.namespace && (what.name ?? held.name) === held.name)
 
 /** Whether a list that is refused is a part of the collection, or all of it. */
 function isPartOf({ namespace, name }: Withdrawal, of: CollectionKey): boolean {

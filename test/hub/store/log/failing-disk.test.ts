@@ -3,12 +3,15 @@ import { mkdirSync, cpSync } from 'node:fs'
 import { join } from 'node:path'
 import { keepProcessAlive } from '../../../../src/base/clock.ts'
 import { Segment } from '../../../../src/hub/store/log/segments.ts'
+import { tokenHolder } from '../../../../src/api/request/identity.ts'
 import type { ObjectStore } from '../../../../src/hub/store/store.ts'
 import {
+  bookmark,
   changed,
   collection,
   got,
   head,
+  json,
   keyOf,
   listed,
   object,
@@ -56,7 +59,7 @@ void t.test('a refused write changes nothing, and leaves its collection unknown'
     await t.rejects(refused, { code: 'STORE_FAILURE' })
   }
   t.equal(store.list(collection()), undefined)
-  t.equal(store.missedCollections, 1)
+  t.equal(store.missed, 2, 'the collection, and the object')
   t.equal(store.get(keyOf('never')), undefined, 'an unknown collection knows no absence')
   t.equal(store.get(keyOf('b')), undefined, 'nor what it held')
   t.strictSame(listed(store, other), ['a at 1'], 'others go on')
@@ -65,7 +68,7 @@ void t.test('a refused write changes nothing, and leaves its collection unknown'
   await replace(store, collection(), head(10), [object('a', 9), object('b', 2)])
   t.strictSame(listed(store, collection()), ['a at 9', 'b at 2'])
   t.equal(store.list(collection())?.changedAt, '10')
-  t.equal(store.missedCollections, 0)
+  t.equal(store.missed, 0)
   t.strictSame(faults, ['write'])
 })
 
@@ -114,6 +117,112 @@ void t.test('a list under way does not hide what was missed meanwhile', async (t
     await t.rejects(store.apply(collection(), [changed('DELETED', object('a', 7))]))
   }
   await t.rejects(list.commit(head(6)), { code: 'STORE_FAILURE' })
+  t.equal(store.list(collection()), undefined)
+})
+
+void t.test('what is removed is gone from memory, whether or not the disk takes it', async (t) => {
+  const guest = { identity: tokenHolder('guest'), representation: json }
+  const what = { of: 'collections', gvr: collection().gvr, namespace: '' } as const
+  for (const isFailingAlready of [false, true]) {
+    await using store = await open(rootFolder(t))
+    for (const name of ['a', 'b', 'c']) await store.put(keyOf(name), pod, object(name, 1))
+    await replace(store, collection({ partition: guest }), head(5), [object('a', 1)])
+    using _ = refusingDisk()
+    if (isFailingAlready) await t.rejects(store.put(keyOf('c'), pod, object('c', 2)))
+    await t.rejects(store.forget(keyOf('a')), { code: 'STORE_FAILURE' })
+    t.equal(store.get(keyOf('a')), undefined, 'an object that does not exist')
+    await t.rejects(store.withdraw(guest.identity, what), { code: 'STORE_FAILURE' })
+    t.equal(store.version(collection({ partition: guest })), undefined, 'what is refused')
+    t.equal(got(store, keyOf('b')), 'b at 1')
+    await t.rejects(store.drop(), { code: 'STORE_FAILURE' })
+    t.equal(store.get(keyOf('b')), undefined, 'all of another cluster')
+  }
+})
+
+void t.test('what was removed while the disk failed stays away once it is well', async (t) => {
+  const { recovered, onRecovered } = recovery(t)
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory, { onRecovered })
+    for (const name of ['a', 'b']) await store.put(keyOf(name), pod, object(name, 1))
+    {
+      using _ = refusingDisk()
+      await t.rejects(store.forget(keyOf('a')))
+    }
+    await recovered
+    t.equal(store.get(keyOf('a')), undefined)
+  }
+  await using store = await open(directory)
+  t.equal(store.get(keyOf('a')), undefined)
+  t.equal(got(store, keyOf('b')), 'b at 1')
+})
+
+void t.test('of a state that was refused no older one is shown, nor is it absent', async (t) => {
+  const { recovered, onRecovered } = recovery(t)
+  await using store = await open(rootFolder(t), { onRecovered })
+  await store.put(keyOf('record'), pod, object('record', 6))
+  await store.put(keyOf('same'), pod, object('same', 8))
+  await replace(store, collection(), head(7), [object('member', 6)])
+  await replace(store, other, head(7), [object('member', 6), object('gone', 6)])
+  {
+    using _ = refusingDisk()
+    for (const name of ['record', 'member', 'new'])
+      await t.rejects(store.put(keyOf(name), pod, object(name, 8)), { code: 'STORE_FAILURE' })
+    await store.put(keyOf('same'), pod, object('same', 8)).catch(() => undefined)
+  }
+  for (const name of ['record', 'member', 'new']) t.equal(store.get(keyOf(name)), undefined, name)
+  t.equal(got(store, keyOf('same')), 'same at 8', 'what is stored already missed nothing')
+  t.strictSame(listed(store, collection()), ['member at 6'], 'a list at its version')
+  await recovered
+  await replace(store, collection(), head(9))
+  for (const name of ['record', 'new']) t.equal(store.get(keyOf(name)), 'absent', name)
+})
+
+void t.test('of events that were refused the objects are unknown, too', async (t) => {
+  await using store = await open(rootFolder(t))
+  await replace(store, other, head(5), [object('a', 1), object('b', 2)])
+  for (const name of ['a', 'b', 'c']) await store.put(keyOf(name), pod, object(name, 3))
+  {
+    using _ = refusingDisk()
+    const events = [changed('MODIFIED', object('a', 6)), changed('DELETED', object('b', 7))]
+    await t.rejects(store.apply(other, events), { code: 'STORE_FAILURE' })
+  }
+  t.strictSame(
+    ['a', 'b', 'c'].map((name) => got(store, keyOf(name))),
+    [undefined, undefined, 'c at 3'],
+  )
+})
+
+void t.test(
+  'what a list or watch with a selector has missed is not absent by an older list',
+  async (t) => {
+    await using store = await open(rootFolder(t))
+    await replace(store, collection(), head(10), [object('a', 1)])
+    await replace(store, other, head(11), [object('x', 11)])
+    t.equal(got(store, keyOf('x')), 'x at 11')
+    {
+      using _ = refusingDisk()
+      await t.rejects(store.apply(other, [changed('MODIFIED', object('x', 12))]))
+    }
+    t.equal(store.get(keyOf('x')), undefined)
+    await store.apply(collection(), [bookmark(11)])
+    t.equal(store.get(keyOf('x')), undefined, 'it was changed at 12')
+    await store.apply(collection(), [bookmark(12)])
+    t.equal(store.get(keyOf('x')), 'absent')
+  },
+)
+
+void t.test('of two lists that begin with nothing the older does not win', async (t) => {
+  await using store = await open(rootFolder(t))
+  await using older = store.replace(collection())
+  await older.add({ objects: [object('a', 1)] })
+  await replace(store, collection(), head(20), [object('a', 19)])
+  await store.apply(collection(), [changed('DELETED', object('a', 25))])
+  {
+    using _ = refusingDisk()
+    await t.rejects(store.apply(collection(), [changed('ADDED', object('b', 26))]))
+  }
+  await t.rejects(older.commit(head(7)), { code: 'STORE_FAILURE' })
   t.equal(store.list(collection()), undefined)
 })
 

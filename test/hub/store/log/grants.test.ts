@@ -126,6 +126,26 @@ void t.test('what is being written when it is withdrawn is withdrawn, too', asyn
   t.equal(own.version(as(guest)), undefined)
 })
 
+void t.test('a withdrawal is in the order of writes, and costs others nothing', async (t) => {
+  const what = { of: 'collections', gvr: as(guest).gvr, namespace: '' } as const
+  for (let turns = 0; turns < 9; turns += 1) {
+    const directory = t.testdir()
+    {
+      await using store = await open(directory, everyone)
+      await list(store, as(guest), '7', 'a')
+      const given = list(store, as(other), '7', 'a')
+      for (let turn = 0; turn < turns; turn += 1)
+        await new Promise<void>((resolve) => void setImmediate(resolve))
+      await Promise.all([given, store.withdraw(guest, what)])
+      t.equal(store.version(as(guest)), undefined)
+      t.equal(store.version(as(other)), '7', `after ${turns} turns`)
+    }
+    await using store = await open(directory, everyone)
+    t.equal(store.version(as(guest)), undefined)
+    t.equal(store.version(as(other)), '7', 'and a restart')
+  }
+})
+
 void t.test(
   'what is no longer kept for all is shown to none by the rights of another',
   async (t) => {
