@@ -161,12 +161,13 @@ export class StagedReplacement implements Replacement, ListInProgress {
     const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
     if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#given(before)
     const confirmedAt = now()
-    const isHeld = before !== undefined && this.#isHeldBy(before)
+    // A list brings back what a get of any age did not find: then it names its objects.
+    const forgotten = [...(state.scope(key)?.tombstones ?? [])]
+    const isBack = forgotten.some((each) => this.#listed.has(each))
+    const isHeld = before !== undefined && !isBack && this.#isHeldBy(before)
     if (isHeld && isSameHead(before, head)) {
       before.seenAt = confirmedAt
-      // A list brings back what a get of any age did not find.
-      const hasForgotten = (state.scope(key)?.tombstones.size ?? 0) > 0
-      if (isRecent(before.confirmedAt) && !hasForgotten) return this.#given(before)
+      if (isRecent(before.confirmedAt)) return this.#given(before)
     }
     const { gvk, extra, resourceVersion: version } = head
     const listed = isHeld ? [] : [...this.#listed.values()]

@@ -202,6 +202,7 @@ export class State {
       const held = heldOf(mark, body)
       const name = nameKey(held)
       listed.add(name)
+      scope.tombstones.delete(name)
       if (collection.members.get(name)?.body.serial === body.serial) continue
       collection.set(held)
       scope.follow(held, of.confirmedAt)
@@ -213,8 +214,6 @@ export class State {
       collection.remove(name)
       left(scope, name, version, collection, (held) => isAtLeast(member.version, held.version))
     }
-    for (const name of scope.tombstones)
-      if (collection.members.has(name)) scope.tombstones.delete(name)
     if (!isSame) collection.changedAt = version
     const { gvk, extra, confirmedAt } = of
     Object.assign(collection, { gvk, version, listedAt: version, extra })

@@ -146,6 +146,16 @@ void t.test('a withdrawal is in the order of writes, and costs others nothing', 
   }
 })
 
+void t.test('an older list of another caller brings back nothing that was not found', async (t) => {
+  await using store = await open(t.testdir(), everyone)
+  await list(store, as(guest), '25', 'a')
+  await store.forget(named(guest, 'a'))
+  await list(store, as(other), '22', 'a')
+  t.equal(found(store, guest, 'a'), undefined)
+  await list(store, as(other), '25', 'a')
+  t.equal(found(store, guest, 'a'), '25', 'one of the same version does')
+})
+
 void t.test(
   'what is no longer kept for all is shown to none by the rights of another',
   async (t) => {
