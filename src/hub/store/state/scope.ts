@@ -104,8 +104,8 @@ export class Scope {
    */
   readonly tombstones = new Set<string>()
   /**
-   * The newest version of what was evicted: at older ones nothing is known to be absent. It goes with
-   * the scope: then only an API server that lags could bring a list from before.
+   * The newest version of what was evicted: at older ones nothing is known to be absent. It goes
+   * with the scope: then only an API server that lags could bring a list from before.
    */
   lostAt = ''
 
@@ -155,10 +155,12 @@ export class Scope {
 
   /** Evicts what API servers have not contradicted: of an object no older state is shown then. */
   evict(text: string, missed = ''): void {
-    const version = newest(this.part(text)?.version ?? '', missed)
-    this.lostAt = newest(this.lostAt, version)
+    const { version = '', members = [] } = this.part(text) ?? {}
+    this.lostAt = newest(this.lostAt, newest(version, missed))
     this.remove(text)
-    this.outdate(text, (held) => isNewer(version, held.version))
+    this.outdate(text, (held) => isNewer(missed, held.version))
+    for (const [key, lost] of members)
+      this.outdate(key, (held) => isNewer(lost.version, held.version))
   }
 
   /** Removes a collection by its text, or an object's record by its `nameKey`. */

@@ -39,9 +39,8 @@ export interface ListInProgress {
 }
 
 /**
- * All that is stored, but for bodies. `apply` changes it, when a record has been written and when it
- * is read at the next start. The rest is of this process: lists in progress, and when something was
- * seen last.
+ * All that is stored, but for bodies. `apply` changes it, as the log says and when that is read at
+ * the next start. Of this process alone are the lists in progress, and what was seen last when.
  */
 export class State {
   readonly scopes = new Map<string, Scope>()

@@ -277,6 +277,23 @@ void t.test('what is damaged is not absent by an older list, also after a restar
   for (const name of ['x', 'y', 'z']) t.equal(store.get(keyOf(name)), 'absent', 'a newer one')
 })
 
+void t.test('what is lost with a damaged list is not shown as it was before', async (t) => {
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory)
+    await replace(store, selected, head(5), [object('a', 3), object('c', 4)])
+    await replace(store, collection(), head(9), [object('a', 8), object('b', 2), object('c', 4)])
+  }
+  damageBodies(join(directory, 'cache'), 'b')
+  for (const time of ['when it is found', 'after a restart']) {
+    await using store = await open(directory)
+    t.equal(store.get(keyOf('b')), undefined)
+    t.equal(store.get(keyOf('a')), undefined, time)
+    t.equal(got(store, keyOf('c')), 'c at 4', 'the same state, of another list')
+    t.strictSame(listed(store, selected), ['a at 3', 'c at 4'])
+  }
+})
+
 void t.test('in place of files that are no log a new one is begun', async (t) => {
   const directory = t.testdir({ cache: { '0000000001.log': 'no log'.repeat(1000) } })
   await using store = await open(directory)
