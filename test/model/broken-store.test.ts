@@ -4,6 +4,7 @@
  */
 import t from 'tap'
 import type { WatchEvent } from '../../src/api/codec/watch.ts'
+import { State } from '../../src/hub/store/state/state.ts'
 import { LogStore } from '../../src/hub/store/log/log-store.ts'
 import type { StoredList } from '../../src/hub/store/store.ts'
 import { broken, isFound } from './broken.ts'
@@ -101,4 +102,9 @@ void t.test('a false 404: the store reports every second object as gone', async 
       },
   )
   await isFound(t, [1, 2])
+})
+
+void t.test('a 404 by an older list: the store does not know what it has lost', async (t) => {
+  using _ = broken(State.prototype, 'lostAt', () => () => '')
+  await isFound(t, [403, 475, 556])
 })

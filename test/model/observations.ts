@@ -68,6 +68,11 @@ export class Observations {
     }
   }
 
+  /** Any of it may be unknown from now on; what was shown holds all the same. */
+  mayBeUnknown(): void {
+    for (const known of this.objects.values()) known.stored = false
+  }
+
   storesAgain(): void {
     this.#isStoring = true
   }

@@ -23,6 +23,8 @@ export interface Setup {
   readonly bookmarkMs: number
   /** At the end, watches are waited for until they end by themselves. */
   readonly patient: boolean
+  /** In place of that end, the link is cut, and objects of this name are damaged in the cache. */
+  readonly damaged?: string
 }
 
 interface ObjectRef {
@@ -132,7 +134,10 @@ export function sequenceOf(random: Random, childOnceIn = 12): Sequence {
   const begin = some(random, 2 + random.below(4), () => write(random, setup))
   const operations = [...begin, ...some(random, count, () => operation(random, setup))]
   const disk = setup.child && random.once(2)
-  if (!disk) return { setup, operations }
+  if (!disk) {
+    const damaged = random.once(3) ? random.of(names) : undefined
+    return { setup: { ...setup, ...(damaged && { damaged }) }, operations }
+  }
   const fails = { do: 'fail-disk', what: random.of(['writes', 'syncs'] as const) } as const
   const at = begin.length + random.below(count)
   operations.splice(at, 0, fails)

@@ -1,10 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Client, ClientOptions } from '../kit/client.ts'
 import { TestHub } from '../kit/hub.ts'
 import { FaultyDisk, disk } from '../crash/disk.ts'
 import { ChildHub } from '../kit/hub-child.ts'
+import { damageBodies } from '../kit/log-on-disk.ts'
 import { until } from '../kit/until.ts'
 import { hubFlags, type TestHubOptions } from '../kit/hub-config.ts'
 
@@ -22,6 +23,8 @@ export interface RunningHub extends AsyncDisposable {
   readonly disk?: FaultyDisk
   /** Resolves once its disk takes writes. */
   storing(): Promise<void>
+  /** Damages what is stored of objects of this name. */
+  damage(name: string): void
 }
 
 interface HubPlace {
@@ -31,9 +34,18 @@ interface HubPlace {
   readonly disk: boolean
 }
 
+/** The folder of the log. */
+const cacheIn = (rootDir: string): string => {
+  const [file = ''] = readdirSync(rootDir, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.log'),
+  )
+  return dirname(join(rootDir, file))
+}
+
 /** Keeps its state until it is disposed of. */
 export async function runHub(options: TestHubOptions, place: HubPlace): Promise<RunningHub> {
   const rootDir = mkdtempSync(join(tmpdir(), 'nodehub-model-'))
+  const damage = (name: string): void => damageBodies(cacheIn(rootDir), name)
   const forget = (): void => rmSync(rootDir, { recursive: true, force: true })
   if (place.child) {
     const made = place.disk ? disk(rootDir) : undefined
@@ -47,6 +59,7 @@ export async function runHub(options: TestHubOptions, place: HubPlace): Promise<
     await hub.start()
     return {
       ...(under && { disk: under }),
+      damage,
       storing: async () => {
         await until('the disk to take writes', async () => {
           return (await hub.ops.get('/readyz')).status === 200
@@ -68,6 +81,7 @@ export async function runHub(options: TestHubOptions, place: HubPlace): Promise<
   }
   const hub = await new TestHub(rootDir, options).start()
   return {
+    damage,
     as: (component, asked) => hub.as(component, asked),
     offline: () => hub.offline(),
     online: () => hub.online(),

@@ -636,6 +636,7 @@ export class World implements AsyncDisposable {
     await this.#link.catchUp()
     await this.#steady()
     await Promise.all(this.#loose)
+    if (this.#setup.damaged !== undefined) return this.#readDamaged(this.#setup.damaged)
     if (this.#diskFails) {
       await this.#healDisk()
       // Before they are listed again: what has missed a write is not there.
@@ -682,6 +683,31 @@ export class World implements AsyncDisposable {
           })
         }
       }
+    }
+  }
+
+  /**
+   * Cuts the link, damages what is stored of objects of a name, and gets each object twice, since a
+   * damage is found by reading: what is unknown is neither absent nor as it was before.
+   */
+  async #readDamaged(name: string): Promise<void> {
+    this.#throwIfAny()
+    for (const follower of this.#followers()) follower.leave()
+    this.#cutLink()
+    await this.#steady()
+    this.#hub.damage(name)
+    const resources = new Set(this.#setup.collections.map(({ resource }) => resource))
+    const gets = this.#viewers.flatMap((viewer, at) =>
+      [...resources].flatMap((resource) =>
+        [...this.#history.objects({ resource }, this.#history.newest).values()].map(
+          ({ namespace, name: of }) => ({ viewer, at, resource, namespace, of }),
+        ),
+      ),
+    )
+    for (const { viewer, at, of, ...place } of [...gets, ...gets]) {
+      viewer.audience.mayBeUnknown()
+      const get = { do: 'get', viewer: at, name: of, version: 'none', loose: false } as const
+      await this.#get({ ...get, ...place })
     }
   }
 
