@@ -212,7 +212,7 @@ export class Recorder {
     return asItCame
   }
 
-  /** Removes a deleted object in every representation. The answer itself is not stored. */
+  /** Removes a deleted object in what its client accepts. The answer itself is not stored. */
   async #absence(
     exchange: Exchange,
     info: ResourceRequest,
