@@ -20,8 +20,12 @@ async function heavyCloud(t: Teardown): Promise<HeavyCloud> {
   const watched: ServerResponse[] = []
   const server = createServer((asked, response) => {
     if (asked.url === '/readyz' || asked.url === '/livez') return void response.end('ok')
+    const isWatch = asked.url?.includes('watch=true') === true
+    // What is not listed is watched by its client alone.
+    if (!isWatch && asked.url?.includes('kube-system') === true)
+      return void response.writeHead(403).end()
     response.writeHead(200, { 'Content-Type': 'application/json' })
-    if (asked.url?.includes('watch=true') === true) {
+    if (isWatch) {
       response.flushHeaders()
       watched.push(response)
       return
