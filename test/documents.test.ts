@@ -104,6 +104,18 @@ void t.test('the pages about the code name existing files only', async (t) => {
   }
 })
 
+/** What an engineer reads in ten minutes. */
+const mostWords = 1_000
+
+void t.test('the pages about the way of a request are short', async (t) => {
+  for (const page of ['ARCHITECTURE.md', 'docs/design/data-path.md']) {
+    const words = read(page)
+      .split(/\s+/)
+      .filter((word) => /\p{L}/u.test(word))
+    t.ok(words.length <= mostWords, `${page} has ${words.length} words, of at most ${mostWords}`)
+  }
+})
+
 void t.test('every command that a page or a message names is there, with its flags', async (t) => {
   const helps = new Map<string, string>()
   const helpOf = async (words: readonly string[]): Promise<string> => {
