@@ -89,8 +89,8 @@ export interface StoredList {
   /** The newest of the versions of the list and of later events and bookmarks. */
   readonly resourceVersion: string
   /**
-   * The versions of the last event or list that changed it, and of the last list: what came and
-   * went before that is not known. Absent: neither is known.
+   * The version of the last event or list that changed it, and the one at which it was last
+   * listed, or given for an older list: what came and went before is not known. Absent: neither is.
    */
   readonly changedAt?: string
   readonly listedAt?: string

@@ -94,6 +94,14 @@ export const isSame = (a: Held, b: Held): boolean =>
 export const isChange = (next: Held, stored: Held): boolean =>
   mayFollow(next.version, stored.version) && !isSame(next, stored)
 
+/*
+ * The first version is   newer   the same   older   not comparable
+ * mayFollow              true    true       false   true
+ * isAtLeast              true    true       false   false
+ * isPast                 false   true       true    false
+ * isNewer                true    false      false   false
+ */
+
 /**
  * Whether a state at version `next` may replace one at `stored`: not if both are decimal and `next`
  * is older. Versions that do not compare, as aggregated API servers may issue them, leave the
