@@ -20,15 +20,7 @@ import {
   type StoredPartition,
   type Withdrawal,
 } from '../store.ts'
-import {
-  isIn,
-  nameKey,
-  partOf,
-  scopeOf,
-  type Part,
-  type Named,
-  type ScopeKey,
-} from '../state/address.ts'
+import { isIn, nameKey, partOf, scopeOf, type Named, type ScopeKey } from '../state/address.ts'
 import { markOf, isRecent, mayFollow, newestVersionIn, type Held } from '../state/held.ts'
 import type { DiskWork } from './log-writer.ts'
 import type { EvictRecord, Removal } from '../state/record.ts'
@@ -264,7 +256,7 @@ export class LogStore implements ObjectStore {
       bytes: changes.reduce((sum, { object }) => sum + object.bytes.byteLength, 0),
       durable: changes.some(isDeletion),
       missed: () => {
-        const parts = changes.map(({ object }): Part => [scopeOf(collection), nameKey(object)])
+        const parts = changes.map(({ object }) => [collection, nameKey(object)] as const)
         return { kind: 'evict', parts: [partOf(collection), ...parts], version }
       },
     })

@@ -46,30 +46,25 @@ interface Listed {
  * one record at the end makes the list the collection, unless that is newer by then.
  */
 export class StagedReplacement implements Replacement, ListInProgress {
-  readonly #parts: ReplacementParts
+  readonly parts: ReplacementParts
   /** By their `nameKey`. */
   readonly #listed = new Map<string, Listed>()
-  readonly key: CollectionKey
-  readonly reader: string
   #failure: StoreFailure | undefined
   stagedBytes = 0
   #waitingBytes = 0
 
   constructor(parts: ReplacementParts) {
-    this.#parts = parts
-    this.key = parts.key
-    this.reader = parts.reader
+    this.parts = parts
     parts.state.lists.add(this)
   }
 
-  /** Those that it refers to. */
   *bodies(): Iterable<Body> {
     for (const { body } of this.#listed.values()) if (body) yield body
   }
 
   async add({ objects }: ListBatch): Promise<void> {
     this.#check()
-    const { key: of, bodies } = this.#parts
+    const { key: of, bodies } = this.parts
     const members = this.#collection?.members
     const staged: (readonly [ApiObject, Listed])[] = []
     let bytes = 0
@@ -88,14 +83,13 @@ export class StagedReplacement implements Replacement, ListInProgress {
 
   async commit(head: CollectionHead): Promise<void> {
     this.#check()
-    const { key, path, state } = this.#parts
-    const { resourceVersion: version } = head
+    const { key, path, state } = this.parts
     try {
       const written = await path.push({
         compose: () => this.#compose(head),
         alone: true,
         durable: true,
-        missed: () => ({ kind: 'evict', parts: [partOf(key)], version }),
+        missed: () => ({ kind: 'evict', parts: [partOf(key)], version: head.resourceVersion }),
       })
       // What it confirms may not be on the disk yet.
       if (!written) await path.sync()
@@ -105,25 +99,25 @@ export class StagedReplacement implements Replacement, ListInProgress {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#parts.state.lists.delete(this)
+    this.parts.state.lists.delete(this)
   }
 
   get #collection(): Collection | undefined {
-    return this.#parts.state.collection(this.#parts.key)
+    return this.parts.state.collection(this.parts.key)
   }
 
   #check(): void {
     if (this.#failure) throw this.#failure
-    if (!this.#parts.state.lists.has(this))
+    if (!this.parts.state.lists.has(this))
       throw new StoreFailure('what was stored of the collection was removed meanwhile')
   }
 
   /** Resolves when more may come. */
   async #stage(staged: readonly (readonly [ApiObject, Listed])[], bytes: number): Promise<void> {
     this.#check()
-    const { key, reader, bodies, path, state, mostStaged } = this.#parts
+    const { key, reader, bodies, path, state, mostStaged } = this.parts
     const weight = bytes + staged.length * entryBytes
-    const own = [...state.lists].filter((each) => each.reader === reader)
+    const own = [...state.lists].filter((each) => each.parts.reader === reader)
     if (own.reduce((sum, each) => sum + each.stagedBytes, weight) > mostStaged)
       throw new StoreFailure(
         `the lists in progress of ${reader} take more than ${mostStaged} bytes`,
@@ -156,7 +150,7 @@ export class StagedReplacement implements Replacement, ListInProgress {
    */
   #compose(head: CollectionHead): Composed | undefined {
     this.#check()
-    const { key, holder, state } = this.#parts
+    const { key, holder, state } = this.parts
     const before = this.#collection
     const isOlder = before !== undefined && isNewer(before.version, head.resourceVersion)
     if (isOlder && !isNewer(head.storedBefore, head.resourceVersion)) return this.#given(before)
@@ -197,7 +191,7 @@ export class StagedReplacement implements Replacement, ListInProgress {
 
   /** The record where nothing changes but who may read it. */
   #given({ holders, gvk, version, extra, seenAt: confirmedAt }: Collection): Composed | undefined {
-    const { key: collection, holder } = this.#parts
+    const { key: collection, holder } = this.parts
     if (holder === undefined || holders.has(holder)) return undefined
     return { record: { kind: 'list', collection, gvk, version, extra, confirmedAt, holder } }
   }

@@ -225,7 +225,6 @@ export class WritePath {
     return this.#waiting.slice(0, count)
   }
 
-  /** `room`: as `Keeper` says. */
   async #write(group: readonly Waiting[], room: number | StoreFailure): Promise<void> {
     const ready: Waiting[] = []
     const records: Composed[] = []
@@ -283,10 +282,7 @@ export class WritePath {
   }
 }
 
-/**
- * Records that change the state before they are written: a snapshot is of it, and what removes does
- * so whether or not the disk takes it.
- */
+/** They change nothing once written: a snapshot, and removals, which the state has had already. */
 const isOfNow = new Set<LogRecord['kind']>(['scope', 'evict', 'forget', 'withdraw'])
 
 export const refused = 'the disk refuses writes'

@@ -165,9 +165,10 @@ export class Scope {
 
   /** Removes a collection by its text, or an object's record by its `nameKey`. */
   remove(text: string): void {
+    const { members = [] } = this.part(text) ?? {}
     this.records.delete(text)
     this.collections.delete(text)
-    for (const key of this.tombstones) this.outdate(key, () => false)
+    for (const [key] of members) if (this.tombstones.has(key)) this.outdate(key, () => false)
   }
 
   /**

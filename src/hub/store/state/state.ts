@@ -30,9 +30,8 @@ import type { CollectionKey, Withdrawal } from '../store.ts'
 
 /** A list that is being read, and may be committed. */
 export interface ListInProgress {
-  readonly key: CollectionKey
-  /** Whose request it answers. */
-  readonly reader: string
+  /** `reader`: whose request it answers. */
+  readonly parts: { readonly key: CollectionKey; readonly reader: string }
   readonly stagedBytes: number
   /** Those that it refers to. */
   bodies(): Iterable<Body>
@@ -66,7 +65,7 @@ export class State {
     const scopes = [...this.scopes.values()]
     return [
       ...scopes.flatMap((each) => [...each.parts()].map(([text]) => [each.key, text] as const)),
-      ...[...this.lists].map(({ key }) => partOf(key)),
+      ...[...this.lists].map(({ parts }) => partOf(parts.key)),
     ]
   }
 
@@ -120,13 +119,12 @@ export class State {
   }
 
   /** The lists in progress, and the grants, that a refusal removes, each with the set it is in. */
-  *withdrawn({
-    holders,
-    what,
-  }: records.WithdrawRecord): Generator<readonly [Set<unknown>, unknown]> {
+  *withdrawn(of: records.WithdrawRecord): Generator<readonly [Set<unknown>, unknown]> {
+    const { holders, what } = of
     const isOfCollections = what.of === 'collections'
     for (const list of isOfCollections ? this.lists : [])
-      if (list.reader.startsWith(holders) && isRefused(what, list)) yield [this.lists, list]
+      if (list.parts.reader.startsWith(holders) && isRefused(what, list.parts))
+        yield [this.lists, list]
     for (const { collections, records } of this.scopes.values())
       for (const part of (isOfCollections ? collections : records).values())
         for (const each of isRefused(what, part) ? part.holders : [])
@@ -140,7 +138,7 @@ export class State {
   #evict({ parts, version }: records.EvictRecord): void {
     for (const [key, part] of parts) this.scope(key)?.evict(part, version)
     const evicted = new Set(parts.map(([key, part]) => textOfScope(key) + part))
-    for (const list of this.lists) if (evicted.has(textOf(list.key))) this.lists.delete(list)
+    for (const list of this.lists) if (evicted.has(textOf(list.parts.key))) this.lists.delete(list)
     this.#removeEmpty()
   }
 
