@@ -68,7 +68,7 @@ export const upstreamTarget: Opening = {
             const asked = random.of(requests)
             const answer = answerTo(random, asked.accept)
             // Of a namespace of its own: nothing is known of it that could be answered instead.
-            const namespace = `n${count++}`
+            const namespace = `${asked.path.includes('watch=') ? 'watched' : 'n'}${count++}`
             cloud.answers.set(namespace, chunked(random, answer))
             const said = await ask(hub, `/api/v1/namespaces/${namespace}/${asked.path}`, asked)
             cloud.answers.delete(namespace)
@@ -124,6 +124,9 @@ async function hostileCloud(t: { teardown(end: () => unknown): void }): Promise<
         )
       }
       const [, namespace = ''] = /namespaces\/(\w+)/.exec(head.toString('latin1')) ?? []
+      // What is not listed is watched by its client alone.
+      if (namespace.startsWith('watched') && !head.includes('watch=true'))
+        return void socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n')
       for (const chunk of cloud.answers.get(namespace) ?? []) socket.write(chunk)
       socket.end()
     })
