@@ -192,6 +192,7 @@ export class Upkeep implements Keeper {
       await this.#pause()
     }
     await path.exclusively(async () => {
+      await path.append(state.losses.map((record) => ({ record })))
       await log.endAnew()
       path.recovered()
       for (const id of victims) folder.remove(id)

@@ -4,7 +4,6 @@ import { failureOf, type ReportFault } from './faults.ts'
 import { bodiesAt, type Body, type BodyMark, type Held } from '../state/held.ts'
 import type { LogWriter } from './log-writer.ts'
 import type { EvictRecord, LogRecord } from '../state/record.ts'
-import { entryBytes } from '../state/scope.ts'
 import type { State } from '../state/state.ts'
 
 /** Bytes written at once, which later writes wait for. */
@@ -36,7 +35,7 @@ export interface Write {
    * `StoreFailure` for a write that would be wrong by now.
    */
   readonly compose: () => Composed | undefined
-  /** Of bodies; absent: it needs no room. */
+  /** Of bodies; absent: it is written where there is no room, too. */
   readonly bytes?: number
   /** The record depends on the state after all earlier writes. */
   readonly alone?: boolean
@@ -63,8 +62,8 @@ export interface WritePathParts {
 /** Keeps the log in order. */
 export interface Keeper {
   /**
-   * Called before so many bytes are written. How many may be, with what follows, until it is called
-   * again; a promise: when it may be so, as room is being made.
+   * Whether so many bytes of bodies may be written: returns how many bytes in all may be until it
+   * is called again. A promise resolves when it is to be called again, as room is being made.
    */
   room(bytes: number): number | StoreFailure | Promise<void>
   /** Evicts what is too much, and writes the log anew. */
@@ -86,8 +85,8 @@ export class WritePath {
   readonly missed = new Set<string>()
   readonly #parts: WritePathParts
   readonly #waiting: Waiting[] = []
-  /** Bytes that may be written before the next check of the room. */
-  #room = 0
+  /** When the log has written so many bytes, the room is checked again. */
+  #roomUpTo = 0
   /** There was no room for the last write: the next one shows whether there is. */
   #isFull = false
   #running: Promise<void> | undefined
@@ -199,15 +198,15 @@ export class WritePath {
       for (let log; log !== this.#log; await log) log = this.#log
       const group = this.#next()
       const bytes = bytesOf(group)
-      const taken = bytes + group.length * entryBytes
-      const room =
-        this.isFailing || taken > this.#room ? this.#parts.keeper().room(bytes) : this.#room
+      const { keeper, log } = this.#parts
+      const left = this.#roomUpTo - log.work.bytes
+      const room = this.isFailing || bytes >= left ? keeper().room(bytes) : left
       if (room instanceof Promise) {
         await room
         continue
       }
       this.#waiting.splice(0, group.length)
-      this.#room = room instanceof StoreFailure ? 0 : room - taken
+      this.#roomUpTo = room instanceof StoreFailure ? 0 : log.work.bytes + room
       await (this.#log = this.#write(group, room))
     }
     this.#running = undefined
@@ -247,6 +246,8 @@ export class WritePath {
       if (ready.some(({ write }) => write.durable)) this.#synced = this.#parts.log.sync()
       for (const [at, waiting] of ready.entries()) this.#answer(waiting, written[at])
     } catch (cause) {
+      // What it writes has to wait for this, which `#log` is not yet where no write was tried.
+      await Promise.resolve()
       this.#refuse(ready, cause)
     }
   }

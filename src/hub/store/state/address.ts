@@ -15,6 +15,10 @@ export const textOfScope = ({ partition, gvr }: ScopeKey): string => {
   return JSON.stringify([partition.identity, partition.representation, group, version, resource])
 }
 
+/** Scopes of one resource in any version and representation, of one identity or all. */
+export const textOfResource = ({ partition, gvr: { group, resource } }: ScopeKey): string =>
+  JSON.stringify([partition.identity, group, resource])
+
 /** What identifies a collection in its scope. */
 export type KeyInScope = Omit<CollectionKey, keyof ScopeKey>
 

@@ -91,8 +91,6 @@ export interface ScopeRecord {
   readonly kind: 'scope'
   readonly scope: ScopeKey
   readonly tombstones: readonly string[]
-  /** Absent in older logs. */
-  readonly lostAt?: string
   readonly records: readonly CollectionSnapshot[]
   readonly collections: readonly CollectionSnapshot[]
 }

@@ -103,11 +103,6 @@ export class Scope {
    * brings them.
    */
   readonly tombstones = new Set<string>()
-  /**
-   * The newest version of what was evicted: at older ones nothing is known to be absent. It goes
-   * with the scope: then only an API server that lags could bring a list from before.
-   */
-  lostAt = ''
 
   constructor(key: ScopeKey) {
     this.key = key
@@ -153,14 +148,17 @@ export class Scope {
     if (record?.held && isChange(held, record.held)) this.record(held, record.gvk, at)
   }
 
-  /** Evicts what API servers have not contradicted: of an object no older state is shown then. */
-  evict(text: string, missed = ''): void {
+  /**
+   * Evicts what API servers have not contradicted: of an object no older state is shown then.
+   * Returns the newest version that is lost.
+   */
+  evict(text: string, missed: string): string {
     const { version = '', members = [] } = this.part(text) ?? {}
-    this.lostAt = newest(this.lostAt, newest(version, missed))
     this.remove(text)
     this.outdate(text, (held) => isNewer(missed, held.version))
     for (const [key, lost] of members)
       this.outdate(key, (held) => isNewer(lost.version, held.version))
+    return newest(version, missed)
   }
 
   /** Removes a collection by its text, or an object's record by its `nameKey`. */
@@ -208,7 +206,7 @@ export function snapshotOf(scope: Scope): {
   readonly record: ScopeRecord
   readonly placed: readonly Body[]
 } {
-  const { key, tombstones, lostAt, records, collections } = scope
+  const { key, tombstones, records, collections } = scope
   const snapshots = (of: Iterable<Collection>): CollectionSnapshot[] =>
     [...of].map(({ snapshot }) => snapshot)
   return {
@@ -216,7 +214,6 @@ export function snapshotOf(scope: Scope): {
       kind: 'scope',
       scope: key,
       tombstones: [...tombstones],
-      lostAt,
       records: snapshots(records.values()),
       collections: snapshots(collections.values()),
     },
@@ -243,7 +240,6 @@ export function restoreScope(of: ScopeRecord, bodies: readonly Body[]): Scope {
     return part
   }
   for (const key of of.tombstones) scope.tombstones.add(key)
-  scope.lostAt = of.lostAt ?? ''
   for (const each of of.records.map(restored))
     if (each.held) scope.records.set(nameKey(each.held), each)
   for (const each of of.collections) scope.collections.set(textInScope(each.of), restored(each))
@@ -260,7 +256,7 @@ interface ObjectState extends Omit<StoredObject, 'object'> {
  * Of versions that do not compare, and of one version in different bytes, the one written last; of
  * one version in the same bytes, the one confirmed last. 'absent': a collection that would have the
  * object does not, at a newer version. Unless a selection has changed since, which the object may
- * have left, or something was lost up to `lostAt`. By what the holder was given, or by all.
+ * have left, or something was lost up to `lostAt` of `State`. By what the holder was given, or all.
  */
 export function knownObject(
   scope: Scope,

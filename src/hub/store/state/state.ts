@@ -7,6 +7,7 @@ import {
   partOf,
   textInScope,
   textOf,
+  textOfResource,
   textOfScope,
   scopeOf,
   type Part,
@@ -47,6 +48,8 @@ export class State {
   readonly lists = new Set<ListInProgress>()
   /** Of the last body. */
   lastSerial = 0
+  /** The newest version of what was evicted, by its resource, while any of that is stored. */
+  readonly #lost = new Map<string, readonly [of: ScopeKey, at: string]>()
 
   scope(key: ScopeKey): Scope | undefined {
     return this.scopes.get(textOfScope(key))
@@ -69,11 +72,21 @@ export class State {
     ]
   }
 
-  /** The newest version of what was evicted, in any representation. */
-  lostAt({ partition: { identity }, gvr }: ScopeKey): string {
-    return [...this.scopes.values()]
-      .filter(({ key }) => key.partition.identity === identity && isSameResource(key.gvr, gvr))
-      .reduce((at, scope) => newest(at, scope.lostAt), '')
+  /**
+   * The newest version of what was evicted, in any representation: at older ones nothing is known
+   * to be absent.
+   */
+  lostAt(key: ScopeKey): string {
+    return this.#lost.get(textOfResource(key))?.[1] ?? ''
+  }
+
+  /** What was evicted, for a start that reads these after the scopes, and not what came before. */
+  get losses(): readonly records.EvictRecord[] {
+    return [...this.#lost.values()].map(([scope, version]) => ({
+      kind: 'evict',
+      parts: [[scope, '']],
+      version,
+    }))
   }
 
   /** Bytes of what is stored; roughly. */
@@ -135,8 +148,11 @@ export class State {
     for (const [text, scope] of this.scopes) if (isDropped(scope.key)) this.scopes.delete(text)
   }
 
-  #evict({ parts, version }: records.EvictRecord): void {
-    for (const [key, part] of parts) this.scope(key)?.evict(part, version)
+  #evict({ parts, version = '' }: records.EvictRecord): void {
+    for (const [key, part] of parts) {
+      const lost = this.scope(key)?.evict(part, version) ?? version
+      this.#lost.set(textOfResource(key), [key, newest(this.lostAt(key), lost)])
+    }
     const evicted = new Set(parts.map(([key, part]) => textOfScope(key) + part))
     for (const list of this.lists) if (evicted.has(textOf(list.parts.key))) this.lists.delete(list)
     this.#removeEmpty()
@@ -147,6 +163,8 @@ export class State {
       scope.removeUngiven()
       if (scope.collections.size + scope.records.size === 0) this.scopes.delete(text)
     }
+    const stored = new Set([...this.scopes.values()].map(({ key }) => textOfResource(key)))
+    for (const text of this.#lost.keys()) if (!stored.has(text)) this.#lost.delete(text)
   }
 
   #begun(key: ScopeKey): Scope {

@@ -131,43 +131,42 @@ async function lives(t: Test, seed: number): Promise<void> {
   const random = new Random(seed)
   const directory = rootFolder(t)
   let version = 10
-  let store = await open(directory, { maxBytes: 1 << 20 })
+  let store = await open(directory, { maxBytes: 600_000 })
   const any = (name = random.of(names)) => {
     version += 1
-    const size = random.of([10, 500, 9_000])
+    // For the largest there is no room at times.
+    const size = random.of([10, 500, 500, 9_000, 9_000, random.once(4) ? 300_000 : 10])
     return object(name, version, { bytes: Buffer.alloc(size, `${name} at ${version} `) })
   }
-  for (let step = 0; step < 400; step += 1) {
-    const key = random.of(keys)
+  const write = (key: CollectionKey): Promise<unknown> => {
     const what = random.below(10)
-    try {
-      if (what < 2)
-        await replace(
-          store,
-          key,
-          head(++version),
-          [...new Set([random.of(names), random.of(names)])].map(any),
-        )
-      else if (what < 7)
-        await store.apply(key, [changed(random.once(4) ? 'DELETED' : 'MODIFIED', any())])
-      else if (what === 7) await store.put(keyOf(random.of(names), key), pod, any())
-      else if (what === 8) await store.forget(keyOf(random.of(names), key))
-      else await replace(store, key, head(++version))
-    } catch (cause) {
-      if (!(cause instanceof StoreFailure)) throw cause
+    if (what < 2) {
+      const some = [...new Set([random.of(names), random.of(names)])].map(any)
+      return replace(store, key, head(++version), some)
     }
-    if (!random.once(20)) continue
+    if (what < 7) return store.apply(key, [changed(random.once(4) ? 'DELETED' : 'MODIFIED', any())])
+    if (what === 7) return store.put(keyOf(random.of(names), key), pod, any())
+    if (what === 8) return store.forget(keyOf(random.of(names), key))
+    return replace(store, key, head(++version))
+  }
+  for (let step = 0; step < 200; step += 1) {
+    const writes = Array.from({ length: 1 + random.below(5) }, () => write(random.of(keys)))
+    for (const each of await Promise.allSettled(writes))
+      if (each.status === 'rejected' && !(each.reason instanceof StoreFailure)) throw each.reason
+    // What was refused is recorded as unknown before this.
+    await store.forget(keyOf('none'))
+    if (!random.once(8)) continue
     const content = contentOf(store)
     const killed = join(directory, `killed-${step}`)
     for (const each of ['cache', 'store.key'])
       cpSync(join(directory, each), join(killed, each), { recursive: true })
     {
-      await using copy = await open(killed, { maxBytes: 1 << 20 })
+      await using copy = await open(killed, { maxBytes: 600_000 })
       t.equal(contentOf(copy), content, `seed ${seed}, step ${step}`)
     }
     if (!random.once(3)) continue
     await store[Symbol.asyncDispose]()
-    store = await open(directory, { maxBytes: 1 << 20 })
+    store = await open(directory, { maxBytes: 600_000 })
     t.equal(contentOf(store), content, `seed ${seed}, step ${step}, opened again`)
   }
   await store[Symbol.asyncDispose]()
@@ -176,5 +175,5 @@ async function lives(t: Test, seed: number): Promise<void> {
 for (const seed of [1, 2, 3, 4, 5, 6])
   void t.test(`a store is after a kill what it was before: seed ${seed}`, async (t) => {
     await lives(t, seed)
-    t.strictSame(faults, [])
+    t.strictSame(new Set(faults), new Set(['write']), 'some found no room, and nothing is damaged')
   })
