@@ -1,6 +1,7 @@
 import { bodiesAt } from '../state/held.ts'
 import { LogFolder, format, segmentsIn, type Segment, type SegmentRecord } from './segments.ts'
 import { bodiesAreWhole, frameAt, nextFrame, scopeMark, type Frame } from './frame.ts'
+import { textOfResource } from '../state/address.ts'
 import type { LogRecord } from '../state/record.ts'
 import type { State } from '../state/state.ts'
 
@@ -108,7 +109,10 @@ function replay({ segment, end }: Head, state: State, isLast: boolean): number {
     if (frame && isWhole) applyFrame(frame, segment.id, state)
     else {
       const scope = frame?.scope ?? 0
-      state.drop((key) => scope === 0 || scopeMark(key) === scope)
+      // In any encoding: a list that is older would say of what is lost that it is absent.
+      const of = [...state.scopes.values()].find(({ key }) => scopeMark(key) === scope)
+      const lost = of && textOfResource(of.key)
+      state.drop((key) => lost === undefined || textOfResource(key) === lost)
       damaged += 1
     }
   }

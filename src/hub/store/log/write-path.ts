@@ -96,6 +96,7 @@ export class WritePath {
   #synced = Promise.resolve()
   #retry: Disposable | undefined
   #refusal: StoreFailure | undefined
+  #isClosed = false
 
   constructor(parts: WritePathParts) {
     this.#parts = parts
@@ -118,6 +119,10 @@ export class WritePath {
   /** Calls `act` between two writes; later ones wait for it. Rejects with a `StoreFailure`. */
   async exclusively<T>(act: () => Promise<T>): Promise<T> {
     if (this.#refusal) throw this.#refusal
+    return this.#after(act)
+  }
+
+  async #after<T>(act: () => Promise<T>): Promise<T> {
     const done = this.#log.then(act)
     this.#log = done.catch(() => undefined)
     return done.catch((cause: unknown) => {
@@ -177,7 +182,8 @@ export class WritePath {
   /** Removes parts of the state at once, and on the disk before later writes. */
   evict(records: readonly EvictRecord[]): void {
     for (const each of records) this.#parts.state.apply(each, [])
-    this.exclusively(async () => {
+    if (this.#isClosed) return
+    this.#after(async () => {
       await this.append(records.map((record) => ({ record })))
       this.missed.clear()
     }).catch(() => undefined)
@@ -188,7 +194,8 @@ export class WritePath {
     this.#refusal ??= new StoreFailure('the store is closed')
     this.#retry?.[Symbol.dispose]()
     await this.#running
-    await this.#log
+    for (let log; log !== this.#log; await log) log = this.#log
+    this.#isClosed = true
   }
 
   async #writeAll(): Promise<void> {

@@ -1,8 +1,11 @@
 import { putDocument } from '../../../../src/hub/store/document.ts'
 import t, { type Test } from 'tap'
-import { cpSync, statSync } from 'node:fs'
+import { cpSync, mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { tokenHolder } from '../../../../src/api/request/identity.ts'
+import { storedKey } from '../../../../src/base/stored-key.ts'
+import { LogStore } from '../../../../src/hub/store/log/log-store.ts'
+import { partsOf } from '../../../../src/hub/store/log/parts.ts'
 import {
   StoreFailure,
   type CollectionKey,
@@ -104,6 +107,36 @@ void t.test('a list under way outlives a compaction', async (t) => {
   }
   await using store = await open(directory, { maxBytes })
   t.strictSame(listed(store, secrets), ['s at 1', 'u at 6'])
+})
+
+void t.test('what goes while the log is written anew stays away after a restart', async (t) => {
+  const directory = rootFolder(t)
+  const of = (name: string, labelSelector = ''): CollectionKey =>
+    collection({ partition: { identity: tokenHolder(name), representation: json }, labelSelector })
+  {
+    const cache = join(directory, 'cache')
+    mkdirSync(cache)
+    const sealingKey = storedKey(join(directory, 'store.key'))
+    const options = { directory: cache, sealingKey, report: () => {}, isShared: () => true }
+    const opening = { lock: async () => {}, refusal: undefined, release: () => {} }
+    const parts = partsOf(options, opening)
+    await using store = new LogStore(parts)
+    for (let at = 0; at < 30; at += 1) {
+      const gvr = { group: '', version: 'v1', resource: `r${at}` }
+      await replace(store, collection({ gvr }), head(1), [object('a', 1)])
+    }
+    await replace(store, of('a', 'app=x'), head(1), [object('x', 1)])
+    const pass = parts.upkeep.pass()
+    await until('a snapshot', () => recordsIn(cache).some(({ record }) => record.kind === 'scope'))
+    await replace(store, of('b', 'app=x'), head(2), [object('x', 2)])
+    await store.put(keyOf('x', of('a')), pod, object('x', 3))
+    await store.apply(of('a', 'app=x'), [changed('DELETED', object('x', 4))], { since: '2' })
+    await store.drop()
+    await pass
+    t.equal(store.get(keyOf('x', of('a'))), undefined)
+  }
+  await using store = await open(directory, { isShared: () => true })
+  t.equal(store.get(keyOf('x', of('a'))), undefined, 'of another cluster it would be wrong')
 })
 
 /** What is stored, told in one text. */

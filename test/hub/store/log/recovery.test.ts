@@ -9,6 +9,7 @@ import {
   collection,
   got,
   head,
+  type json,
   keyOf,
   listed,
   object,
@@ -275,6 +276,22 @@ void t.test('what is damaged is not absent by an older list, also after a restar
   await using store = await open(directory)
   await replace(store, collection(), head(21), [object('a', 1)])
   for (const name of ['x', 'y', 'z']) t.equal(store.get(keyOf(name)), 'absent', 'a newer one')
+})
+
+void t.test('a damaged record makes no object absent by a list in another encoding', async (t) => {
+  const directory = rootFolder(t)
+  const { identity } = collection().partition
+  const partition = { identity, representation: 'protobuf' as typeof json }
+  {
+    await using store = await open(directory)
+    await replace(store, collection({ partition }), head(10), [object('a', 1)])
+    await store.put(keyOf('x'), pod, object('x', 12))
+  }
+  const put = recordsIn(join(directory, 'cache')).find(({ record }) => record.kind === 'put')
+  flip(put?.file ?? '', (put?.bodiesAt ?? 0) - 5)
+  await using store = await open(directory)
+  t.match(faults, ['damaged'])
+  for (const key of [keyOf('x'), keyOf('x', { partition })]) t.equal(store.get(key), undefined)
 })
 
 void t.test('what is lost with a damaged list is not shown as it was before', async (t) => {

@@ -39,6 +39,22 @@ void t.test('what there is no room for stays unknown, whatever is written next',
   t.strictSame(faults, [], 'no record is damaged')
 })
 
+void t.test('what is refused while the store closes is unknown after a restart', async (t) => {
+  const directory = rootFolder(t)
+  {
+    await using store = await open(directory, { maxBytes })
+    await replace(store, nodes, head(5), [object('n', 1), object('m', 2)])
+    await replace(store, collection(), head(7), pods(36, 2, 100_000))
+    const large = object('n', 8, { bytes: Buffer.alloc(1_500_000) })
+    const events = [large, object('m', 9)].map((each) =>
+      store.apply(nodes, [changed('MODIFIED', each)], { since: '5' }),
+    )
+    void Promise.allSettled(events)
+  }
+  await using store = await open(directory, { maxBytes })
+  t.equal(store.list(nodes), undefined)
+})
+
 void t.test('lists of many small objects stay below the maximal size, too', async (t) => {
   await using store = await open(rootFolder(t), { maxBytes })
   const all = pods(500, 1)
