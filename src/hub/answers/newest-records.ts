@@ -112,8 +112,8 @@ export async function newestRecords(
     if (selections.get(record.encoding)?.selects(stored.gvk, record.encoding, stored.object))
       records.push(record)
   }
-  const covering = whole
-    .flatMap(({ collections }) => (copies.length > 1 ? [] : collections))
+  const covering = (copies.length > 1 ? [] : whole)
+    .flatMap(({ collections }) => collections)
     .filter(({ key }) => holds(key, query))
     .reduce<StoredCollection | undefined>(
       (a, b) => (a && !isNewer(b.resourceVersion, a.resourceVersion) ? a : b),

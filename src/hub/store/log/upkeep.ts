@@ -9,7 +9,6 @@ import { grouped } from './bodies.ts'
 import type { LogWriter } from './log-writer.ts'
 import type { LogFolder } from './segments.ts'
 import { Scope, snapshotOf } from '../state/scope.ts'
-import { textOfScope, type ScopeKey } from '../state/address.ts'
 import type { State } from '../state/state.ts'
 import { refused, type Keeper, type WritePath } from './write-path.ts'
 
@@ -177,29 +176,24 @@ export class Upkeep implements Keeper {
     const { state, log, folder, path } = this.#parts
     let victims = new Set<number>()
     let bodies: readonly Body[] = []
-    let unwritten = new Map<string, ScopeKey>()
+    let scopes: readonly Scope[] = []
     await path.exclusively(async () => {
       const begun = await log.beginAnew()
       // Later ones are in later segments.
       bodies = [...new Set(this.#bodies())]
       victims = this.#victims(begun, bodies)
-      unwritten = new Map([...state.scopes].map(([text, { key }]) => [text, key]))
+      scopes = [...state.scopes.values()]
     })
     const copied = bodies.filter(({ segment }) => victims.has(segment))
     for (const group of grouped(copied, ({ length }) => length, copyBytes))
       await this.#copy(group, victims)
-    for (const scope of state.scopes.values()) {
-      await path.exclusively(async () => {
-        if (state.scope(scope.key) !== scope) return
-        unwritten.delete(textOfScope(scope.key))
-        await path.append([snapshotOf(scope)])
-      })
+    // Of one that went meanwhile, a start would know a part of what came then; a new one may refer
+    // to bodies that were moved.
+    for (const { key } of new Set([...scopes, ...state.scopes.values()])) {
+      await path.exclusively(() => path.append([snapshotOf(state.scope(key) ?? new Scope(key))]))
       await this.#pause()
     }
     await path.exclusively(async () => {
-      // Of one that went meanwhile, a start would know a part of what came then.
-      const gone = [...unwritten.values()].map((key) => state.scope(key) ?? new Scope(key))
-      await path.append(gone.map(snapshotOf))
       await path.append(state.losses.map((record) => ({ record })))
       await log.endAnew()
       path.recovered()

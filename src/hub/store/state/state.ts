@@ -26,7 +26,6 @@ import {
 import type * as records from './record.ts'
 import { Scope, restoreScope, type Collection } from './scope.ts'
 import { namedBySelector } from '../../../api/request/request-info.ts'
-import type { GVR } from '../../../api/kube/gvk.ts'
 import type { CollectionKey, Withdrawal } from '../store.ts'
 
 /** A list that is being read, and may be committed. */
@@ -318,13 +317,12 @@ function left(
   scope.outdate(key, (held) => isSelection && isOutdated(held))
 }
 
-const isSameResource = (a: GVR, b: GVR): boolean => a.group === b.group && a.resource === b.resource
-
 const isRefused = (
   what: Withdrawal,
   { key, held }: { readonly key: CollectionKey; readonly held?: Held | undefined },
 ): boolean =>
-  isSameResource(key.gvr, what.gvr) &&
+  key.gvr.group === what.gvr.group &&
+  key.gvr.resource === what.gvr.resource &&
   (what.of === 'collections'
     ? isPartOf(what, key)
     : held?.namespace === what.namespace && (what.name ?? held.name) === held.name)
