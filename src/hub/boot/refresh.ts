@@ -1,6 +1,6 @@
 import { after, elapsed, jitter, now } from '../../base/clock.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
-import { pathOf } from '../../api/kube/resources.ts'
+import { collectionUrl, pathOf } from '../../api/kube/resources.ts'
 import { selectorOfName } from '../../api/kube/selectors.ts'
 import { documentTypesOf } from '../../api/request/document-type.ts'
 import { schemaIndex } from './on-site-documents.ts'
@@ -271,7 +271,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => void after
 const urlOf = ({ gvr, namespace, name, by }: ObjectReference): string =>
   by === 'get'
     ? pathOf(gvr, namespace, name)
-    : `${pathOf(gvr, namespace)}?fieldSelector=${encodeURIComponent(selectorOfName(name))}`
+    : collectionUrl(gvr, namespace, { fieldSelector: selectorOfName(name) })
 
 const targetOf = (needed: NeededObject, accept: string): RefreshTarget => ({
   key: keyOf(needed),
