@@ -1,0 +1,11 @@
+import type { HeaderList } from './headers.ts'
+
+/** The head of an answer on a raw socket. Has to be written as latin1. */
+export function rawHead(status: number, phrase: string, headers: HeaderList): string {
+  const lines = [`HTTP/1.1 ${status} ${phrase}`]
+  for (let i = 0; i < headers.raw.length; i += 2) {
+    lines.push(`${headers.raw[i]}: ${headers.raw[i + 1]}`)
+  }
+  lines.push('', '')
+  return lines.join('\r\n')
+}
