@@ -4,14 +4,13 @@ import { MalformedBody } from '../../src/api/codec/malformed-body.ts'
 import { objectBody, readObject } from '../../src/api/codec/object.ts'
 import { objectKind } from '../../src/api/codec/list.ts'
 import { PathError } from '../../src/api/codec/element.ts'
-import { Filters } from '../../src/hub/filter/filters.ts'
 import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
 import type { Inputs } from '../../src/hub/filter/inputs.ts'
 import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
-import { inputsOf } from '../kit/inputs.ts'
+import { filtersOf } from '../kit/inputs.ts'
 import {
   inBothEncodings,
   filteredObject,
@@ -111,10 +110,7 @@ export function filterContract(t: Test, definition: FilterDefinition, sample: Sa
 
   void t.test('no malformed object makes it throw', async (t) => {
     const failed: unknown[] = []
-    const filters = new Filters([definition], inputsOf(sample.known), {
-      onFailure: (_, cause) => failed.push(cause),
-      warn: () => undefined,
-    })
+    const filters = filtersOf([definition], sample.known, (_, cause) => failed.push(cause))
     const rule = definition.rules[0]
     const gvr = { group: rule?.group ?? '', version: 'v1', resource: rule?.resources[0] ?? '' }
     const chain = filters.chainFor(rule?.components[0] ?? '', gvr, 'list')

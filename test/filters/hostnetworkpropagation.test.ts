@@ -1,9 +1,8 @@
 import t from 'tap'
 import { hostnetworkpropagation } from '../../filters/hostnetworkpropagation.ts'
-import { Filters } from '../../src/hub/filter/filters.ts'
 import type { Inputs, PoolFacts } from '../../src/hub/filter/inputs.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
-import { inputsOf } from '../kit/inputs.ts'
+import { filtersOf } from '../kit/inputs.ts'
 import { podCursor, podKind, podObject, statuses, type PodParts } from '../kit/pods.ts'
 
 const pods = { group: '', version: 'v1', resource: 'pods' }
@@ -20,13 +19,10 @@ type Known = Partial<Pick<Inputs, 'propagation' | 'pool'>>
 
 /** The filter as a hub has it. */
 function filterOf(known: Known) {
-  const filters = new Filters(
+  const filters = filtersOf(
     [hostnetworkpropagation(known.propagation ?? 'off')],
-    inputsOf(known),
-    {
-      warn: () => undefined,
-      onFailure: (name, cause) => t.fail(`${name} failed`, { cause }),
-    },
+    known,
+    (name, cause) => t.fail(`${name} failed`, { cause }),
   )
   const chain = filters.chainFor('kubelet', pods, 'list')
   if (!chain) throw new Error('it stands for nothing')
@@ -104,11 +100,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`an unreadable pod passes: ${encoding}`, async (t) => {
     const failures: string[] = []
-    const known = inputsOf({ propagation: 'on', pool: pool(true) })
-    const filters = new Filters([hostnetworkpropagation('on')], known, {
-      warn: () => undefined,
-      onFailure: (name) => failures.push(name),
-    })
+    const known = { propagation: 'on', pool: pool(true) } as const
+    const filters = filtersOf([hostnetworkpropagation('on')], known, (name) => failures.push(name))
     const chain = filters.chainFor('kubelet', pods, 'list')
     const whole = podObject(encoding, 'a')
     const torn = { ...whole, bytes: whole.bytes.subarray(0, whole.bytes.length - 9) }

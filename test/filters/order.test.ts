@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { allFilters, builtInFilters } from '../../filters/index.ts'
 import { filterNames } from '../../src/config/filter-names.ts'
-import { Filters } from '../../src/hub/filter/filters.ts'
-import { inputsOf } from '../kit/inputs.ts'
+import { filtersOf } from '../kit/inputs.ts'
 import { inBothEncodings, plain } from '../kit/filter-result.ts'
 
 const slices = { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }
@@ -16,16 +15,16 @@ void t.test('every filter has its name in flags and its place in the README', as
 })
 
 void t.test('the hub’s own endpoint stays, whatever the topology of the service', async (t) => {
-  const filters = new Filters(
+  const filters = filtersOf(
     builtInFilters,
-    inputsOf({
+    {
       nodeName: 'node-1',
       pool: null,
       poolNodes: [],
       topologies: { 'default/kubernetes': 'kubernetes.io/hostname' },
       hubAddress: { host: '169.254.2.1', port: 10268, forService: true },
-    }),
-    { onFailure: (name, cause) => t.fail(`${name} failed`, { cause }), warn: () => undefined },
+    },
+    (name, cause) => t.fail(`${name} failed`, { cause }),
   )
   const { gvk, json } = inBothEncodings({
     kind: 'EndpointSlice',

@@ -8,7 +8,6 @@ import { storedKey } from '../../src/base/stored-key.ts'
 import { Cachers } from '../../src/hub/cache/cacher/cachers.ts'
 import { Recorder } from '../../src/hub/cache/recorder.ts'
 import { Connections } from '../../src/http/client/connections.ts'
-import { Filters } from '../../src/hub/filter/filters.ts'
 import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
 import { Claims } from '../../src/hub/identity/claims.ts'
 import { ClusterKeys } from '../../src/hub/identity/cluster-keys.ts'
@@ -39,7 +38,7 @@ import type { ObjectStore } from '../../src/hub/store/store.ts'
 import { Client, type ClientOptions } from './client.ts'
 import { nodeName } from './cloud.ts'
 import { filteringOf } from './filtering.ts'
-import { inputsOf } from './inputs.ts'
+import { filtersOf } from './inputs.ts'
 import { noKubelet } from './kubelet-api.ts'
 import type { Teardown } from './wire/wire.ts'
 import { noOutage, nothingAccepted } from './no-outage.ts'
@@ -184,10 +183,7 @@ export async function startHubParts(
     ownHosts: new Set(),
     metrics: createMetrics(),
     filtering: {
-      ...(rest.filtering ??
-        filteringOf(
-          new Filters(filters, inputsOf(), { onFailure: () => undefined, warn: () => undefined }),
-        )),
+      ...(rest.filtering ?? filteringOf(filtersOf(filters))),
       ensureInputs,
     },
     admission: new Admission(

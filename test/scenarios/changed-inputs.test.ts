@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import type { FilterDefinition } from '../../src/hub/filter/filter.ts'
-import { Filters } from '../../src/hub/filter/filters.ts'
+import type { Filters } from '../../src/hub/filter/filters.ts'
 import type { Inputs } from '../../src/hub/filter/inputs.ts'
 import { ShownStates } from '../../src/hub/filter/shown-states.ts'
 import type { Encoding } from '../../src/api/kube/media-type.ts'
 import { at, nameOf, type Client, type Watching, withInitialEvents } from '../kit/client.ts'
 import { allServices, service, services, startCloud, type CloudServer } from '../kit/cloud.ts'
 import { startHubParts, type PartsHub } from '../kit/hub-parts.ts'
-import { inputsOf } from '../kit/inputs.ts'
+import { filtersOf } from '../kit/inputs.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
@@ -57,10 +57,7 @@ async function startHub(
   upstream: CloudServer,
   { definitions = [hiding()], inputs = {}, directory }: HubOptions = {},
 ): Promise<Hub> {
-  const filters = new Filters(definitions, inputsOf({ poolNodes: [], ...inputs }), {
-    onFailure: () => undefined,
-    warn: () => undefined,
-  })
+  const filters = filtersOf(definitions, { poolNodes: [], ...inputs })
   const expired: string[] = []
   const hub = await startHubParts(t, {
     upstream,

@@ -41,16 +41,10 @@ export interface FilterChain {
  */
 export type RequestScope = Pick<ResourceRequest, 'namespace' | 'name' | 'query'>
 
-/** Receives the failures, warnings and decisions of filters. */
+/** Receives the warnings and decisions of filters. */
 export interface FilterObserver {
-  /**
-   * Called for each object at which a filter fails. The filter's `onError` decides what happens to
-   * the object.
-   */
-  readonly onFailure: (filter: string, cause: unknown) => void
   readonly warn: (message: string) => void
-  /** Called when a filter withholds or edits an object. */
-  readonly onDecision?: (filter: string, result: 'withheld' | 'edited') => void
+  readonly onDecision: OnDecision
 }
 
 /** A filter that acts, with its definition. */
@@ -65,21 +59,17 @@ export interface FilterDecision {
   readonly decision: 'left' | 'edited' | 'withheld' | 'failed'
 }
 
+/**
+ * Called for each filter that decides on an object. At one that has failed, for `cause`, the
+ * filter's `onError` decides what happens to the object.
+ */
 export type OnDecision = (
   filter: string,
   decision: FilterDecision['decision'],
   cause?: unknown,
 ) => void
 
-/** Reports the decisions that count to an observer. */
-export const reportingTo =
-  ({ onFailure, onDecision }: FilterObserver): OnDecision =>
-  (filter, decision, cause) => {
-    if (decision === 'failed') onFailure(filter, cause)
-    else if (decision !== 'left') onDecision?.(filter, decision)
-  }
-
-/** The `apply` of a chain of these filters; `onDecision` is called for each that decides. */
+/** The `apply` of a chain of these filters. */
 export const applying =
   (active: readonly ActiveFilter[], onDecision: OnDecision): FilterChain['apply'] =>
   (gvk, encoding, object) => {

@@ -11,13 +11,11 @@ import {
 } from '../../api/request/request-info.ts'
 import {
   applying,
-  reportingTo,
   type RequestScope,
   type FilterChain,
   type FilterObserver,
   type ActiveFilter,
   type FilterDecision,
-  type OnDecision,
 } from './chain.ts'
 import { chainState, missingInputs } from './chain-state.ts'
 import type { Filter, FilterDefinition, FilterRule } from './filter.ts'
@@ -54,7 +52,6 @@ interface BuiltFilter {
  */
 export class Filters {
   readonly #observer: FilterObserver
-  readonly #report: OnDecision
   readonly #changed = new Broadcast()
   readonly #warned = new Map<string, string>()
   #definitions: readonly FilterDefinition[]
@@ -67,7 +64,6 @@ export class Filters {
 
   constructor(definitions: readonly FilterDefinition[], inputs: Inputs, observer: FilterObserver) {
     this.#observer = observer
-    this.#report = reportingTo(observer)
     this.#definitions = definitions
     this.#inputs = inputs
     this.#buildFilters()
@@ -208,7 +204,7 @@ export class Filters {
     try {
       return definition.create(needed as Inputs, warn)
     } catch (cause) {
-      this.#observer.onFailure(definition.name, cause)
+      this.#observer.onDecision(definition.name, 'failed', cause)
       return definition.onError === 'pass' ? undefined : () => 'withhold'
     }
   }
@@ -267,7 +263,7 @@ export class Filters {
       missingInputs: missingInputs(definitions, this.#inputs),
       needs: new Set(definitions.flatMap(({ needs }) => needs)),
       keepsLengths: active.every(({ definition }) => definition.keepsLength),
-      apply: applying(active, this.#report),
+      apply: applying(active, this.#observer.onDecision),
     }
   }
 }

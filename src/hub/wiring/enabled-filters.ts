@@ -53,14 +53,15 @@ export class EnabledFilters extends Filters {
     }
     super([], known, {
       warn: (message) => log.warn(message),
-      onFailure: (filter, err) => {
+      onDecision: (filter, decision, err) => {
+        if (decision === 'left') return
+        const counts = this.#counts.get(filter) ?? noDecisions
+        const isFailure = decision === 'failed'
+        const lastFailedAt = isFailure && { lastFailedAt: now() }
+        this.#counts.set(filter, { ...counts, [decision]: counts[decision] + 1, ...lastFailedAt })
+        if (!isFailure) return metrics.filterDecisions.add({ filter, result: decision })
         metrics.filterErrors.add({ filter })
         log.error({ filter, err }, 'a filter failed')
-        this.#count(filter, ({ failed }) => ({ failed: failed + 1, lastFailedAt: now() }))
-      },
-      onDecision: (filter, result) => {
-        metrics.filterDecisions.add({ filter, result })
-        this.#count(filter, (counts) => ({ [result]: counts[result] + 1 }))
       },
     })
     this.#live = config
@@ -68,11 +69,6 @@ export class EnabledFilters extends Filters {
     this.#builtIn = allFilters(config.hostNetworkPropagation)
     this.#own = own
     this.#enable()
-  }
-
-  #count(filter: string, changed: (counts: DecisionCounts) => Partial<DecisionCounts>): void {
-    const counts = this.#counts.get(filter) ?? noDecisions
-    this.#counts.set(filter, { ...counts, ...changed(counts) })
   }
 
   /** All filters in order, those that are disabled last. */

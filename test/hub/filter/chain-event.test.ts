@@ -2,19 +2,18 @@ import t from 'tap'
 import { cursorOf } from '../../../src/api/codec/cursor.ts'
 import { listKind, objectKind } from '../../../src/api/codec/list.ts'
 import { isObjectEvent, type ObjectEvent, type WatchEvent } from '../../../src/api/codec/watch.ts'
-import { Filters } from '../../../src/hub/filter/filters.ts'
 import { filterEvent } from '../../../src/hub/filter/chain.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
 import { expired } from '../../../src/api/kube/status.ts'
 import { cutList } from '../../contracts/cutter-list.ts'
 import { fixture } from '../../kit/fixture.ts'
-import { inputsOf } from '../../kit/inputs.ts'
+import { filtersOf } from '../../kit/inputs.ts'
 
 const pods = { group: '', version: 'v1', resource: 'pods' }
 const pod = { group: '', version: 'v1', kind: 'Pod' }
 
 /** Passes objects with show=yes, edits those with show=edit, and withholds others. */
-const chain = new Filters(
+const chain = filtersOf(
   [
     {
       name: 'shown',
@@ -28,8 +27,8 @@ const chain = new Filters(
       },
     },
   ],
-  inputsOf(),
-  { onFailure: (name, cause) => t.fail(name, { cause }), warn: () => undefined },
+  {},
+  (name, cause) => t.fail(name, { cause }),
 ).chainFor('kubelet', pods, 'watch')
 
 if (!chain) throw new Error('no chain')
@@ -179,7 +178,7 @@ void t.test(
     t.strictSame(listKind(gvk), head.gvk)
     const [bare, collector] = objects
     if (!bare || !collector) throw new Error('no pods')
-    const labelled = new Filters(
+    const labelled = filtersOf(
       [
         {
           name: 'labelled',
@@ -189,8 +188,8 @@ void t.test(
           create: () => (one) => (one.label('app') === undefined ? 'withhold' : 'leave'),
         },
       ],
-      inputsOf(),
-      { onFailure: (name, cause) => t.fail(name, { cause }), warn: () => undefined },
+      {},
+      (name, cause) => t.fail(name, { cause }),
     ).chainFor('kubelet', pods, 'watch')
     const given: WatchEvent = { type: 'MODIFIED', object: bare, previous: collector }
     const judged = labelled && filterEvent(labelled, gvk, 'protobuf', given)

@@ -1,14 +1,10 @@
 import t from 'tap'
-import type { FilterObserver } from '../../../src/hub/filter/chain.ts'
-import { Filters } from '../../../src/hub/filter/filters.ts'
 import type { Filter, FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import type { ApiObject } from '../../../src/api/kube/object.ts'
-import { inputsOf } from '../../kit/inputs.ts'
+import { filtersOf } from '../../kit/inputs.ts'
 
 const pods = { group: '', version: 'v1', resource: 'pods' }
 const pod = { group: '', version: 'v1', kind: 'Pod' }
-
-const warn = (): void => undefined
 
 const define = (
   name: string,
@@ -30,13 +26,9 @@ function object(text: string, known: Partial<ApiObject> = {}): ApiObject {
 
 function chainOf(
   definitions: readonly FilterDefinition[],
-  onFailure: FilterObserver['onFailure'] = () => {},
+  onFailure?: Parameters<typeof filtersOf>[2],
 ) {
-  const chain = new Filters(definitions, inputsOf(), { onFailure, warn }).chainFor(
-    'kubelet',
-    pods,
-    'list',
-  )
+  const chain = filtersOf(definitions, {}, onFailure).chainFor('kubelet', pods, 'list')
   if (!chain) throw new Error('no chain')
   return chain
 }
@@ -77,21 +69,17 @@ void t.test('no filter runs after one that withholds', async (t) => {
 
 void t.test('a chain has exactly the filters with a rule for the request', async (t) => {
   const rule = { components: ['kubelet'], group: '', resources: ['pods'], verbs: ['list'] as const }
-  const filters = new Filters(
-    [
-      define('lists', () => 'leave'),
-      define('watches', () => 'leave', { rules: [{ ...rule, verbs: ['watch'] }] }),
-      define('both', () => 'leave', { rules: [{ ...rule, verbs: ['list', 'watch'] }] }),
-      define('two rules', () => 'leave', {
-        rules: [
-          { ...rule, components: ['kube-proxy'] },
-          { ...rule, group: 'apps', resources: ['deployments'] },
-        ],
-      }),
-    ],
-    inputsOf(),
-    { onFailure: () => undefined, warn },
-  )
+  const filters = filtersOf([
+    define('lists', () => 'leave'),
+    define('watches', () => 'leave', { rules: [{ ...rule, verbs: ['watch'] }] }),
+    define('both', () => 'leave', { rules: [{ ...rule, verbs: ['list', 'watch'] }] }),
+    define('two rules', () => 'leave', {
+      rules: [
+        { ...rule, components: ['kube-proxy'] },
+        { ...rule, group: 'apps', resources: ['deployments'] },
+      ],
+    }),
+  ])
   const deployments = { group: 'apps', version: 'v1', resource: 'deployments' }
   const names = (...asked: Parameters<typeof filters.chainFor>) =>
     filters.chainFor(...asked)?.filters
@@ -111,8 +99,7 @@ const broken: Filter = () => {
 
 void t.test('a filter’s onError decides about an object at which it fails', async (t) => {
   const failures: unknown[] = []
-  const note: FilterObserver['onFailure'] = (filter, cause) =>
-    failures.push([filter, (cause as Error).message])
+  const note = (filter: string, cause: unknown) => failures.push([filter, (cause as Error).message])
   const passing = chainOf([define('bad', broken), define('x', append('x'))], note)
   t.equal(text(passing.apply(pod, 'json', object('{}'))), '{"x":"x"}')
   const withholding = chainOf(

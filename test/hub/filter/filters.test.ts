@@ -1,12 +1,10 @@
 import { parseRequestInfo } from '../../../src/api/request/request-info.ts'
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
-import { Filters } from '../../../src/hub/filter/filters.ts'
-import { inputsOf } from '../../kit/inputs.ts'
+import { filtersOf } from '../../kit/inputs.ts'
 
 const services = { group: '', version: 'v1', resource: 'services' }
 const service = { group: '', version: 'v1', kind: 'Service' }
-const telling = { onFailure: () => undefined, warn: () => undefined }
 
 const object = {
   namespace: 'n',
@@ -38,7 +36,7 @@ void t.test(
         return () => 'leave'
       },
     })
-    const filters = new Filters([definition], inputsOf({ poolNodes: ['a'] }), telling)
+    const filters = filtersOf([definition], { poolNodes: ['a'] })
     const first = filters.chainFor('kube-proxy', services, 'list')
     t.equal(filters.chainFor('kube-proxy', services, 'list'), first)
     t.equal(filters.chainFor('kube-proxy', services, 'watch'), first, 'whatever the verb')
@@ -65,7 +63,7 @@ void t.test(
       awaits: ['pool'],
       create: ({ pool }) => (pool === undefined ? undefined : () => 'withhold'),
     })
-    const filters = new Filters([definition], inputsOf(), telling)
+    const filters = filtersOf([definition])
     let told = 0
     filters.onChange(() => told++)
     filters.setInputs({ untold: ['pool'] })
@@ -86,10 +84,10 @@ void t.test('a filter that cannot be created fails by its onError', async (t) =>
   const create = (): never => {
     throw new Error('no')
   }
-  const filters = new Filters(
+  const filters = filtersOf(
     [define({ create }), define({ name: 'b', create, onError: 'withhold' })],
-    inputsOf(),
-    { ...telling, onFailure: (name) => failures.push(name) },
+    {},
+    (name) => failures.push(name),
   )
   t.strictSame(failures, ['a', 'b'])
   t.equal(
@@ -105,7 +103,7 @@ void t.test('a mirror pod is left as it is', async (t) => {
     rules: [{ ...rule, resources: ['pods'], verbs: ['list'] }],
     create: () => () => 'withhold',
   })
-  const chain = new Filters([definition], inputsOf(), telling).chainFor('kube-proxy', pods, 'list')
+  const chain = filtersOf([definition]).chainFor('kube-proxy', pods, 'list')
   const annotations = '{"kubernetes.io/config.mirror":"x"}'
   const mirror = { ...object, bytes: Buffer.from(`{"metadata":{"annotations":${annotations}}}`) }
   t.equal(chain?.apply(pod, 'json', mirror), mirror)
@@ -114,11 +112,7 @@ void t.test('a mirror pod is left as it is', async (t) => {
 
 void t.test('a rule about one object applies only where the answer may have it', async (t) => {
   const only = { namespace: 'default', name: 'kubernetes' }
-  const filters = new Filters(
-    [define({ rules: [{ ...rule, verbs: ['list'], only }] })],
-    inputsOf(),
-    telling,
-  )
+  const filters = filtersOf([define({ rules: [{ ...rule, verbs: ['list'], only }] })])
   const stands = (namespace?: string, query = '', name?: string) =>
     filters.chainFor('kube-proxy', services, 'list', {
       ...(namespace !== undefined && { namespace }),
@@ -144,10 +138,10 @@ const watch = {
 
 void t.test('a filter that declares to withhold nothing cannot', async (t) => {
   const failures: string[] = []
-  const filters = new Filters(
+  const filters = filtersOf(
     [define({ withholds: false, create: () => () => 'withhold' })],
-    inputsOf(),
-    { ...telling, onFailure: (filter) => failures.push(filter) },
+    {},
+    (filter) => failures.push(filter),
   )
   t.equal(filters.mayWithholdOf(watch), false)
   t.equal(filters.chainFor('kube-proxy', services, 'watch')?.apply(service, 'json', object), object)
@@ -156,7 +150,7 @@ void t.test('a filter that declares to withhold nothing cannot', async (t) => {
 
 void t.test('objects may be withheld by any other filter, and by one that fails so', async (t) => {
   const may = (rest: Partial<FilterDefinition>): boolean =>
-    new Filters([define(rest)], inputsOf(), telling).mayWithholdOf(watch)
+    filtersOf([define(rest)]).mayWithholdOf(watch)
   t.equal(may({}), true)
   t.equal(may({ create: () => undefined }), true, 'other inputs may make it act')
   t.equal(may({ withholds: false, onError: 'withhold' }), true)

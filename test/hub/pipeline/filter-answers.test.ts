@@ -4,19 +4,15 @@ import type { ListStream } from '../../../src/api/codec/list.ts'
 import { BrokenStream } from '../../../src/http/exchange/chunks.ts'
 import type { Exchange, ListReply, Reply } from '../../../src/http/exchange/exchange.ts'
 import { HeaderList } from '../../../src/http/exchange/headers.ts'
-import { Filters } from '../../../src/hub/filter/filters.ts'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
 import { withFilters } from '../../../src/hub/pipeline/filter-answers.ts'
 import { objectRepresentation } from '../../../src/api/request/representation.ts'
 import { filteringOf } from '../../kit/filtering.ts'
-import { inputsOf } from '../../kit/inputs.ts'
+import { filtersOf } from '../../kit/inputs.ts'
 import { exchangeOf } from '../../kit/exchange.ts'
 
 const hubAddress = { host: '192.0.2.1', port: 10_268, forService: true }
-const filters = new Filters(builtInFilters, inputsOf({ hubAddress }), {
-  onFailure: () => undefined,
-  warn: () => undefined,
-})
+const filters = filtersOf(builtInFilters, { hubAddress })
 const services = exchangeOf('/api/v1/services', {
   headers: { Accept: 'application/vnd.kubernetes.protobuf' },
 })
@@ -105,10 +101,8 @@ const waiting: FilterDefinition<'pool'> = {
   create: () => () => 'leave',
 }
 
-const telling = { onFailure: () => undefined, warn: () => undefined }
-
 void t.test('reads are not forwarded while a filter lacks its inputs', async (t) => {
-  const chain = new Filters([waiting], inputsOf(), telling)
+  const chain = filtersOf([waiting])
   const cloud = asked(list(false), list(false))
   const known = Promise.withResolvers<void>()
   const ensured = [Promise.resolve(), undefined, known.promise]

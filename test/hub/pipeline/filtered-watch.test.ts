@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
-import { Filters } from '../../../src/hub/filter/filters.ts'
+import type { Filters } from '../../../src/hub/filter/filters.ts'
 import { ShownStates } from '../../../src/hub/filter/shown-states.ts'
 import { withFilters } from '../../../src/hub/pipeline/filter-answers.ts'
 import type { AbortSignalLike } from '../../../src/base/abort.ts'
@@ -13,7 +13,7 @@ import { at, type Watching } from '../../kit/client.ts'
 import { service, services, startCloud } from '../../kit/cloud.ts'
 import { startHubParts } from '../../kit/hub-parts.ts'
 import { filteringOf } from '../../kit/filtering.ts'
-import { inputsOf } from '../../kit/inputs.ts'
+import { filtersOf } from '../../kit/inputs.ts'
 
 const encodings: readonly Encoding[] = ['json', 'protobuf']
 
@@ -52,10 +52,7 @@ for (const encoding of encodings) {
           return [{ op: 'set', path: ['spec', 'externalName'], value: 'here' }]
         },
     }
-    const filters = new Filters([marking], inputsOf({ poolNodes: [] }), {
-      onFailure: (_, cause) => t.fail(String(cause)),
-      warn: () => undefined,
-    })
+    const filters = filtersOf([marking], { poolNodes: [] }, (_, cause) => t.fail(String(cause)))
     const hub = await startHubParts(t, {
       upstream: cloud,
       filtering: { filters, shown: new ShownStates(), onExpired: () => undefined },
@@ -85,10 +82,7 @@ const hidingFilters = (t: Test): Filters => {
     needs: ['poolNodes'],
     create: () => () => 'withhold',
   }
-  return new Filters([hiding], inputsOf(), {
-    onFailure: (_, cause) => t.fail(String(cause)),
-    warn: () => undefined,
-  })
+  return filtersOf([hiding], {}, (_, cause) => t.fail(String(cause)))
 }
 
 const forCoredns = new Map([['hiding', new Set(['coredns'])]])

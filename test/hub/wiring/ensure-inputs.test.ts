@@ -1,12 +1,11 @@
 import t from 'tap'
 import type { FilterDefinition } from '../../../src/hub/filter/filter.ts'
-import { Filters } from '../../../src/hub/filter/filters.ts'
 import { ShownStates } from '../../../src/hub/filter/shown-states.ts'
 import { ensureInputsOf } from '../../../src/hub/wiring/data-path.ts'
 import { at, objectOf } from '../../kit/client.ts'
 import { allServices, service, services, startCloud } from '../../kit/cloud.ts'
 import { startHubParts } from '../../kit/hub-parts.ts'
-import { inputsOf } from '../../kit/inputs.ts'
+import { filtersOf } from '../../kit/inputs.ts'
 
 /** Puts the hub's address into services. */
 const leading: FilterDefinition<'hubAddress'> = {
@@ -22,10 +21,7 @@ const leading: FilterDefinition<'hubAddress'> = {
 void t.test('only requests that show the address of the hub wait for it', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(services, service('a', '10.96.0.9'))
-  const filters = new Filters([leading as FilterDefinition], inputsOf(), {
-    onFailure: (_, cause) => t.fail(String(cause)),
-    warn: () => undefined,
-  })
+  const filters = filtersOf([leading as FilterDefinition], {}, (_, cause) => t.fail(String(cause)))
   const judged = Promise.withResolvers<void>()
   const asked: string[][] = []
   const hub = await startHubParts(t, {
