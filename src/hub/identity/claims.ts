@@ -206,23 +206,11 @@ export function presentedCredential({
   return { token: upgrade && isToken(token) ? token : undefined }
 }
 
+/** Node has taken off the blanks around a field. */
 function bearerToken(authorization: string): string | undefined {
-  const [scheme = '', token = ''] = withoutOuterBlanks(authorization).split(' ', 3)
+  const [scheme = '', token = ''] = authorization.split(' ', 3)
   return scheme.toLowerCase() === 'bearer' && isToken(token) ? token : undefined
 }
-
-/**
- * By index: a regular expression for trailing blanks backtracks from each blank, which takes
- * quadratic time.
- */
-function withoutOuterBlanks(text: string): string {
-  let [start, end] = [0, text.length]
-  while (isBlank(text[start])) start++
-  while (end > start && isBlank(text[end - 1])) end--
-  return text.slice(start, end)
-}
-
-const isBlank = (character: string | undefined): boolean => character === ' ' || character === '\t'
 
 /** The characters of RFC 6750, at most as long as a request head can be. */
 const isToken = (text: string): boolean =>

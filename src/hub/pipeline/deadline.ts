@@ -1,23 +1,22 @@
 import { onAbort, follow } from '../../base/abort.ts'
 import { after } from '../../base/clock.ts'
 import type { Exchange, Handler } from '../../http/exchange/exchange.ts'
-import { serviceUnavailable, StatusError, timeout, type Status } from '../../api/kube/status.ts'
+import { serviceUnavailable, StatusError, timeout } from '../../api/kube/status.ts'
 
 /** A watch that its server does not end in time is ended so much later. */
 const graceMs = 15_000
-
-/** The reasons for which the hub ends a watch. */
-const overTime = new Error('a watch was over its time')
-const stopped = new Error('the hub is stopping')
-const unknown = new Error('the caller was known only offline')
 
 /**
  * For a caller that was known for an outage which has ended; the next one may have begun. Not 401,
  * which the kubelet of an offline node would take for an API server's answer: the hub authenticates
  * its next request again.
  */
-export const noLongerKnown = (): Status =>
-  serviceUnavailable('the outage has ended for which the caller was known: try again', 1)
+export const noLongerKnown = new StatusError(
+  serviceUnavailable('the outage has ended for which the caller was known: try again', 1),
+)
+
+const overTime = new StatusError(timeout('the watch did not begin within its timeout'))
+const stopped = new StatusError(serviceUnavailable('the hub is stopping', 1))
 
 /**
  * Ends a watch fifteen seconds after the timeout that it requested, unless that is more than a day,
@@ -36,7 +35,7 @@ export const withDeadline =
     const links = [
       follow(exchange.signal, ending),
       onAbort(stopping, () => ending.abort(stopped)),
-      ...(knownUntil ? [onAbort(knownUntil, () => ending.abort(unknown))] : []),
+      ...(knownUntil ? [onAbort(knownUntil, () => ending.abort(noLongerKnown))] : []),
       ...(seconds > 0 && seconds <= 86_400
         ? [after(seconds * 1000 + graceMs, () => ending.abort(overTime))]
         : []),
@@ -46,10 +45,6 @@ export const withDeadline =
       return await next({ ...exchange, signal: ending.signal })
     } catch (error) {
       const { reason } = ending.signal as { reason: unknown }
-      if (reason === overTime)
-        throw new StatusError(timeout('the watch did not begin within its timeout'))
-      if (reason === stopped) throw new StatusError(serviceUnavailable('the hub is stopping', 1))
-      if (reason === unknown) throw new StatusError(noLongerKnown())
-      throw error
+      throw reason instanceof StatusError ? reason : error
     }
   }

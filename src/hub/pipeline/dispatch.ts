@@ -61,7 +61,7 @@ export function dispatcher(parts: DispatchParts): Handler<Exchange> {
   const { cloud, cachers } = parts
   const forward: Handler<Exchange> = (exchange) => new Forwarded(exchange, parts).send()
   const unlessOnline = async (exchange: Exchange): Promise<Reply> => {
-    if (exchange.knownUntil?.aborted) throw new StatusError(noLongerKnown())
+    if (exchange.knownUntil?.aborted) throw noLongerKnown
     if (exchange.knownUntil) return because(await fromCache(exchange, parts), onlyOfflineReason)
     if (cloud.online === undefined) await cloud.onlineKnown()
     if (cloud.online === true) return cachers.online(exchange, forward)
