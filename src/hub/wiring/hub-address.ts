@@ -5,6 +5,7 @@ import type { Logger } from 'pino'
 import { after } from '../../base/clock.ts'
 import { joinHostPort } from '../../base/listening-sockets.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
+import { connected } from '../../http/client/tcp.ts'
 import type { HubAddress } from '../filter/inputs.ts'
 import type { HubMetrics } from '../../metrics/metrics.ts'
 import { isLoopback } from '../../api/request/host-check.ts'
@@ -212,28 +213,19 @@ const onLoopback = (address: Address): string =>
 type Reached = { readonly remoteAddress: string; readonly certificate: Buffer } | string
 
 /** Connects as a pod does: with the cluster's authorities, and the address as the server name. */
-function reach(address: Address, ca: string): Promise<Reached> {
+async function reach(address: Address, ca: string): Promise<Reached> {
   const { host, port } = address
-  return new Promise((resolve) => {
-    const socket = connect({
-      host,
-      port,
-      ca,
-      allowPartialTrustChain: true,
-      ...(isIP(host) === 0 && { servername: host }),
-    })
-    const over = (result: Reached): void => {
-      silence[Symbol.dispose]()
-      socket.destroy()
-      resolve(result)
-    }
-    const silence = after(connectMs, () => over(`${shownAs(address)} does not answer`))
-    socket.once('error', (error: NodeJS.ErrnoException) => over(whyNot(address, error)))
-    socket.once('secureConnect', () => {
-      const { raw } = socket.getPeerCertificate()
-      over({ remoteAddress: socket.remoteAddress ?? '', certificate: raw })
-    })
-  })
+  const name = isIP(host) === 0 && { servername: host }
+  const socket = connect({ host, port, ca, allowPartialTrustChain: true, ...name })
+  try {
+    await connected(socket, 'secureConnect', shownAs(address), connectMs)
+    const { raw } = socket.getPeerCertificate()
+    return { remoteAddress: socket.remoteAddress ?? '', certificate: raw }
+  } catch (cause) {
+    return whyNot(address, cause as NodeJS.ErrnoException)
+  } finally {
+    socket.destroy()
+  }
 }
 
 /**
