@@ -1,4 +1,5 @@
 import { isList, isObject, parseJson, type Json } from '../api/kube/json.ts'
+import { textsAt } from '../api/kube/json-at.ts'
 import type { PoolTaint } from '../api/kube/node-pool.ts'
 
 /** On a Node: the attributes that its pool has put on it. */
@@ -39,8 +40,8 @@ export function readPrevious(annotation: string | undefined): PreviousAttributes
   if (!isObject(read)) return nothingRemembered
   const { nodePool, hostNetwork, labelled, taints } = read
   return {
-    labels: texts(read['labels']),
-    annotations: texts(read['annotations']),
+    labels: textsAt(read, 'labels'),
+    annotations: textsAt(read, 'annotations'),
     taints: isList(taints) ? taints.flatMap(taintOf) : [],
     ...(typeof nodePool === 'string' && { nodePool }),
     ...(typeof hostNetwork === 'boolean' && { hostNetwork }),
@@ -62,16 +63,6 @@ export function writePrevious(previous: PreviousAttributes): string {
     labelled,
   })
 }
-
-/** The members of an object that are texts. */
-export const texts = (value: Json | undefined): Record<string, string> =>
-  isObject(value)
-    ? Object.fromEntries(
-        Object.entries(value).filter(
-          (entry): entry is [string, string] => typeof entry[1] === 'string',
-        ),
-      )
-    : {}
 
 function taintOf(value: Json): PoolTaint[] {
   if (!isObject(value)) return []

@@ -36,6 +36,17 @@ export function optionalObjectAt(
 export const objectAt = (value: Json | undefined, ...path: readonly string[]): JsonObject =>
   optionalObjectAt(value, ...path) ?? {}
 
+/** The members that are texts of the object at `path`: labels, annotations, data. */
+export const textsAt = (
+  value: Json | undefined,
+  ...path: readonly string[]
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(objectAt(value, ...path)).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  )
+
 /** The list at `path`; an empty one if there is none. */
 export function listAt(value: Json | undefined, ...path: readonly string[]): readonly Json[] {
   const found = valueAt(value, ...path)

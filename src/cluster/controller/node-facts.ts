@@ -2,9 +2,8 @@ import { isIP } from 'node:net'
 import { canonical } from '../../base/listening-sockets.ts'
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { isConditionTrue } from '../../api/kube/conditions.ts'
-import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
+import { listAt, textAt, textsAt } from '../../api/kube/json-at.ts'
 import type { PoolTaint } from '../../api/kube/node-pool.ts'
-import { texts } from '../previous-attributes.ts'
 
 /** The stored facts of a Node: without images and conditions, which are most of the object. */
 export interface NodeFacts {
@@ -26,8 +25,8 @@ export function nodeFacts(node: JsonObject): NodeFacts {
     name: textAt(node, 'metadata', 'name'),
     uid: textAt(node, 'metadata', 'uid'),
     resourceVersion: textAt(node, 'metadata', 'resourceVersion'),
-    labels: texts(valueAt(node, 'metadata', 'labels')),
-    annotations: texts(valueAt(node, 'metadata', 'annotations')),
+    labels: textsAt(node, 'metadata', 'labels'),
+    annotations: textsAt(node, 'metadata', 'annotations'),
     taints: listAt(node, 'spec', 'taints').filter(isObject) as unknown as readonly PoolTaint[],
     addresses: listAt(node, 'status', 'addresses')
       .map((each) => textAt(each, 'address'))

@@ -1,9 +1,9 @@
 import type { GVR } from '../../../api/kube/gvk.ts'
 import { isList, type Json } from '../../../api/kube/json.ts'
-import { listAt, textAt, valueAt } from '../../../api/kube/json-at.ts'
+import { listAt, textAt, textsAt, valueAt } from '../../../api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel } from '../../../api/kube/node-pool.ts'
 import type { NodeFacts, PoolFacts } from '../inputs.ts'
-import { membersOf, stringsIn } from './node.ts'
+import { membersOf } from './node.ts'
 
 /** The fields of a NodePool that the hub reads. */
 export interface ParsedNodePool {
@@ -24,14 +24,14 @@ export interface ParsedNodePool {
  */
 export function parseNodePool({ version }: GVR, bytes: Uint8Array): ParsedNodePool {
   const { metadata, spec, status } = membersOf(bytes)
-  const annotations = stringsIn(metadata, 'annotations')
+  const annotations = textsAt(metadata, 'annotations')
   const field = valueAt(spec, 'hostNetwork') === true
   const noted = version !== 'v1beta2' && annotations[hostNetworkLabel]?.toLowerCase() === 'true'
   const nodes = valueAt(status, 'nodes')
   return {
     type: textAt(spec, 'type'),
     hostNetwork: field || noted,
-    labels: stringsIn(metadata, 'labels'),
+    labels: textsAt(metadata, 'labels'),
     annotations,
     nodes: isList(nodes) ? [...new Set(textsOf(nodes))].toSorted() : undefined,
   }
