@@ -572,11 +572,7 @@ const sections = [
     summary: `${watches.items.reduce((sum, { open }) => sum + open, 0)} open`,
   })),
   new Section('collections', 'Collections', ['collections', 'cache'], ({ collections, cache }) => ({
-    ...(collections === null
-      ? { rows: [], intro: [element('p', { class: 'bad' }, '▲ The store cannot be read.')] }
-      : {
-          ...part(collections),
-        }),
+    ...part(collections),
     summary: `${size(cache.bytes)} of ${size(cache.limit)} on the disk`,
   })),
   new Section('filters', 'Filters', ['filters'], ({ filters }) => ({

@@ -35,7 +35,6 @@ export const upstreams = inspection<HubStatus['upstreams']>({
   code: (all) => (all.some(({ health }) => health === 'healthy') ? 0 : 1),
 })
 
-/** Exit code 1: the store cannot be read. */
 export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'collections'>>({
   ofStopped: true,
   read: async (from) => {
@@ -43,25 +42,22 @@ export const cache = inspection<Pick<HubStatus | StoppedStatus, 'cache' | 'colle
     return { cache: size, collections }
   },
   table: ({ cache, collections }) =>
-    collections === null
-      ? 'The store cannot be read: the log of the hub says why.\n'
-      : paragraphs(
-          `${cache.bytes}${'limit' in cache ? ` of at most ${cache.limit}` : ''} bytes are on the disk.\n`,
-          aligned(
-            ['COLLECTION', 'READ BY', 'SELECTOR', 'VERSION', 'CONFIRMED', 'OBJECTS', 'WATCHERS'],
-            collections.items.map((each) => [
-              namespacedName({ namespace: each.namespace, name: each.resource }),
-              each.identity,
-              [each.labelSelector, each.fieldSelector].filter((one) => one !== '').join(' '),
-              each.resourceVersion,
-              each.confirmedAt,
-              String(each.objects),
-              String(each.watchers),
-            ]),
-          ),
-          omittedLine(collections),
-        ),
-  code: ({ collections }) => (collections === null ? 1 : 0),
+    paragraphs(
+      `${cache.bytes}${'limit' in cache ? ` of at most ${cache.limit}` : ''} bytes are on the disk.\n`,
+      aligned(
+        ['COLLECTION', 'READ BY', 'SELECTOR', 'VERSION', 'CONFIRMED', 'OBJECTS', 'WATCHERS'],
+        collections.items.map((each) => [
+          namespacedName({ namespace: each.namespace, name: each.resource }),
+          each.identity,
+          [each.labelSelector, each.fieldSelector].filter((one) => one !== '').join(' '),
+          each.resourceVersion,
+          each.confirmedAt,
+          String(each.objects),
+          String(each.watchers),
+        ]),
+      ),
+      omittedLine(collections),
+    ),
 })
 
 export const watches = inspection<HubStatus['watches']>({

@@ -80,7 +80,7 @@ const stoppedTable = ({ node, cache, collections, boot, certificates }: StoppedS
       [
         [
           'cache',
-          `${cache.bytes} bytes, ${collections === null ? 'not readable' : `${collections.items.length + collections.omitted} collections`}`,
+          `${cache.bytes} bytes, ${collections.items.length + collections.omitted} collections`,
         ],
         [
           'boot',
