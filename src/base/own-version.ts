@@ -13,13 +13,17 @@ interface Package {
   readonly engines?: { readonly node?: string }
 }
 
-/** package.json is above the sources, and above the built files. */
 function ownPackage(): Package {
-  let folder = import.meta.dirname
-  while (!existsSync(join(folder, 'package.json'))) {
-    const parent = dirname(folder)
-    if (parent === folder) return {}
-    folder = parent
+  const file = ownPath('package.json')
+  if (file === undefined) return {}
+  return JSON.parse(readFileSync(file, 'utf8')) as Package
+}
+
+/** A file that is above the sources as it is above the built files; `undefined`: there is none. */
+export function ownPath(path: string): string | undefined {
+  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
+    const here = join(folder, path)
+    if (existsSync(here)) return here
+    if (dirname(folder) === folder) return undefined
   }
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Package
 }

@@ -12,7 +12,7 @@ import { forbidden, serviceUnavailable, StatusError, unauthorized } from '../../
 import { nodeIdentity, type Identity } from '../../api/request/identity.ts'
 import { isWithinHost } from '../../api/request/host-check.ts'
 import type { Reach } from '../answers/on-site-reads.ts'
-import { presentedCredential, type ClaimedIdentity, type Claims } from './claims.ts'
+import { presentedCredential, type Claims } from './claims.ts'
 import type { AcceptedCertificates } from './accepted-certificates.ts'
 import { isValidNow, namesNode } from './certificate.ts'
 import type { SocketOwners } from './socket-owner.ts'
@@ -75,8 +75,8 @@ export function authenticate(
   if (!tls && !rules.plainServed) throw new StatusError(unauthorized(), { reason: notServed })
   const presented = presentedCredential(incoming)
   if (presented) {
-    const claimed = rules.claims.of(presented)
-    return claimed instanceof Promise ? claimed.then(byToken) : byToken(claimed)
+    const claim = rules.claims.of(presented)
+    return claim instanceof Promise ? claim.then(byToken) : byToken(claim)
   }
   if (tls) return offlineNodeCaller(incoming, tls, rules)
   const node = isNode(incoming, rules)
@@ -85,8 +85,8 @@ export function authenticate(
     : node.then((is) => bySocket(incoming, is))
 }
 
-const byToken = ({ identity, claim }: ClaimedIdentity): Caller => ({
-  identity,
+const byToken = (claim: Claim): Caller => ({
+  identity: claim.identity(),
   claim,
   credential: 'caller',
 })

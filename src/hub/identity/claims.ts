@@ -24,11 +24,6 @@ interface KnownToken {
   verifying?: Promise<void>
 }
 
-export interface ClaimedIdentity {
-  readonly identity: Identity
-  readonly claim: Claim
-}
-
 /**
  * The identities that callers claim with their tokens, and whether a claim holds. A claim holds
  * until its token expires if the cluster signed the token or, where the signature cannot be
@@ -63,32 +58,27 @@ export class Claims {
    * Waits only where the signature is not verified yet with the cluster's present keys: once for
    * each token.
    */
-  of({ token }: PresentedCredential): ClaimedIdentity | Promise<ClaimedIdentity> {
+  of({ token }: PresentedCredential): Claim | Promise<Claim> {
     if (token === undefined) return unprovable
     const hash = createHmac('sha256', this.#hashKey).update(token).digest('base64url')
     const cached = this.#known.get(hash)
     const known = cached ?? { token: parseWebToken(token), ...unread }
     // Requests that come meanwhile with the same token wait for the same.
     if (!cached) this.#known.set(hash, known)
-    return this.#isVerified(known)
-      ? this.#claimed(hash, known)
-      : this.#verify(known).then(() => this.#claimed(hash, known))
+    const claim = this.#claimOf(hash, known)
+    return this.#isVerified(known) ? claim : this.#verify(known).then(() => claim)
   }
 
-  #claimed(hash: string, known: KnownToken): ClaimedIdentity {
-    const account = known.token?.account
+  #claimOf(hash: string, known: KnownToken): Claim {
     return {
-      identity: this.#identity(hash, known),
-      claim: {
-        holds: () => this.#holds(hash, known),
-        identity: () => this.#identity(hash, known),
-        verifiedIdentity: async () => {
-          await this.#verify(known)
-          return this.#identity(hash, known)
-        },
-        onUpstreamAnswer: (answer) => this.#onUpstreamAnswer(hash, known, answer),
-        keyId: account && known.token.keyId,
+      holds: () => this.#holds(hash, known),
+      identity: () => this.#identity(hash, known),
+      verifiedIdentity: async () => {
+        await this.#verify(known)
+        return this.#identity(hash, known)
       },
+      onUpstreamAnswer: (answer) => this.#onUpstreamAnswer(hash, known, answer),
+      keyId: known.token?.account && known.token.keyId,
     }
   }
 
@@ -149,15 +139,12 @@ const unread = { signature: 'unknown', generation: -1 } as const
  * For a credential that an API server does not read as a token. The API server answers it as an
  * anonymous caller, which proves nothing.
  */
-const unprovable: ClaimedIdentity = {
-  identity: unprovenIdentity,
-  claim: {
-    holds: () => false,
-    identity: () => unprovenIdentity,
-    verifiedIdentity: async () => unprovenIdentity,
-    onUpstreamAnswer: () => undefined,
-    keyId: undefined,
-  },
+const unprovable: Claim = {
+  holds: () => false,
+  identity: () => unprovenIdentity,
+  verifiedIdentity: async () => unprovenIdentity,
+  onUpstreamAnswer: () => undefined,
+  keyId: undefined,
 }
 
 /**

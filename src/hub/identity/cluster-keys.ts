@@ -44,7 +44,6 @@ const mostKeys = 64
  */
 export class ClusterKeys implements AsyncDisposable {
   readonly #file: StateFile
-  #published: PublishedKeys | undefined
   #issuer = ''
   #keys: ReadonlyMap<string, PublishedKey> = new Map()
   /** Made of `#keys` for the first token; `undefined` until then. */
@@ -52,7 +51,9 @@ export class ClusterKeys implements AsyncDisposable {
   #generation = 0
 
   constructor(file: string) {
-    this.#file = new StateFile(file, () => JSON.stringify(this.#published))
+    this.#file = new StateFile(file, () =>
+      JSON.stringify({ issuer: this.#issuer, keys: [...this.#keys.values()] }),
+    )
     try {
       this.#take(JSON.parse(String(readOwnFile(file))) as PublishedKeys)
     } catch {
@@ -75,7 +76,6 @@ export class ClusterKeys implements AsyncDisposable {
    */
   async learn(published: PublishedKeys): Promise<void> {
     this.#take(published)
-    this.#published = published
     await this.#file.write()
   }
 

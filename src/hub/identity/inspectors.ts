@@ -6,19 +6,14 @@ import { presentedCredential } from './claims.ts'
 import { isRoot } from './caller.ts'
 import type { SocketOwners } from './socket-owner.ts'
 
-export interface InspectorRules {
-  /** Absent: no token is accepted. */
-  readonly token: Secret<string> | undefined
-  readonly owners: SocketOwners
-}
-
 /**
  * Whether a caller on this host may read the names of the objects that its pods refer to: root, and
- * callers with the hub's own token. A wrong token is treated as no token.
+ * callers with the hub's own token, if it has one. A wrong token is treated as no token.
  */
 export async function mayInspect(
   incoming: Incoming,
-  { token: own, owners }: InspectorRules,
+  own: Secret<string> | undefined,
+  owners: SocketOwners,
 ): Promise<boolean> {
   const token = presentedCredential(incoming)?.token
   if (token !== undefined && own !== undefined && isSame(token, own.reveal())) return true

@@ -38,7 +38,7 @@ function hub(t: Teardown, folder: string) {
   const claims = new Claims(Buffer.from('key'), proofs, keys)
   const of = (token: string) => claims.of({ token })
   const told = async (token: string, status: number, method = 'GET', audited = true) => ({
-    written: (await of(token)).claim.onUpstreamAnswer({
+    written: (await of(token)).onUpstreamAnswer({
       method,
       status,
       headers: new HeaderList(audited ? ['Audit-Id', 'an-id'] : []),
@@ -48,7 +48,7 @@ function hub(t: Teardown, folder: string) {
     keys,
     of,
     told,
-    holds: async (token: string) => (await of(token)).claim.holds(),
+    holds: async (token: string) => (await of(token)).holds(),
     answered: async (...answer: Parameters<typeof told>) => (await told(...answer)).written,
     stop: () => proofs[Symbol.asyncDispose](),
   }
@@ -58,24 +58,24 @@ void t.test('tokens of one service account are one identity, others are others',
   const { of, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
   await keys.learn(published(tokens))
-  const first = (await of(tokenOf(tokens))).identity
-  t.equal((await of(tokenOf(tokens))).identity, first)
-  t.not((await of(tokenOf(tokens, 3600, [], 'u-2'))).identity, first, 'made again under its name')
-  t.not((await of('opaque')).identity, (await of('other')).identity)
+  const first = (await of(tokenOf(tokens))).identity()
+  t.equal((await of(tokenOf(tokens))).identity(), first)
+  t.not((await of(tokenOf(tokens, 3600, [], 'u-2'))).identity(), first, 'made again under its name')
+  t.not((await of('opaque')).identity(), (await of('other')).identity())
 })
 
 void t.test('an unsigned claim makes its holder no service account', async (t) => {
   const { of, answered } = hub(t, rootFolder(t))
   const [one, other] = [tokenOf(new Tokens()), tokenOf(new Tokens())]
   for (const token of [one, other]) await answered(token, 200)
-  t.match((await of(one)).identity, /^token:/)
-  t.not((await of(one)).identity, (await of(other)).identity)
+  t.match((await of(one)).identity(), /^token:/)
+  t.not((await of(one)).identity(), (await of(other)).identity())
 })
 
 void t.test('keys that come meanwhile show whose token a request under way has', async (t) => {
   const { of, answered, keys } = hub(t, rootFolder(t))
   const tokens = new Tokens()
-  const { claim } = await of(tokenOf(tokens))
+  const claim = await of(tokenOf(tokens))
   await answered(tokenOf(tokens), 201)
   t.match(await claim.verifiedIdentity(), /^token:/, 'as far as is known')
   await keys.learn(published(tokens))
@@ -88,7 +88,7 @@ void t.test('a contradictory claim is not taken for a service account’s', asyn
     ['{}', JSON.stringify(claims)].map((part) => Buffer.from(part).toString('base64url')).join('.')
   const own = { namespace: 'a', serviceaccount: { name: 'b', uid: 'c' } }
   const good = { sub: 'system:serviceaccount:a:b', 'kubernetes.io': own }
-  t.type((await of(`${write(good)}.c2ln`)).claim.keyId, 'string')
+  t.type((await of(`${write(good)}.c2ln`)).keyId, 'string')
   for (const claims of [
     { ...good, sub: 'system:serviceaccount:a:other' },
     { ...good, sub: 'system:node:edge-1' },
@@ -99,7 +99,7 @@ void t.test('a contradictory claim is not taken for a service account’s', asyn
     [good],
     null as unknown as object,
   ])
-    t.equal((await of(`${write(claims)}.c2ln`)).claim.keyId, undefined, JSON.stringify(claims))
+    t.equal((await of(`${write(claims)}.c2ln`)).keyId, undefined, JSON.stringify(claims))
 })
 
 void t.test('a token that is neither accepted nor signed does not hold', async (t) => {
@@ -164,12 +164,12 @@ void t.test(
     const verified = mock.method(keys, 'signature')
     const token = tokenOf(tokens)
     const [first, second] = await Promise.all([of(token), of(token)])
-    t.match(first.identity, /^account:/)
-    t.equal(second.identity, first.identity)
+    t.match(first.identity(), /^account:/)
+    t.equal(second.identity(), first.identity())
     t.equal(verified.mock.callCount(), 1)
     await keys.learn(published(new Tokens()))
-    t.equal(first.claim.holds(), false, 'a request under way has lost its proof with the key')
-    t.match((await of(token)).identity, /^token:/)
+    t.equal(first.holds(), false, 'a request under way has lost its proof with the key')
+    t.match((await of(token)).identity(), /^token:/)
     t.equal(verified.mock.callCount(), 2)
   },
 )

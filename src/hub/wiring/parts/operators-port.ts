@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { ownPath } from '../../../base/own-version.ts'
 import type { Secret } from '../../../base/secret.ts'
 import { storedToken } from '../../../base/stored-key.ts'
 import type { SettingsReport } from '../../../config/settings-in-force.ts'
@@ -28,7 +29,7 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
   const { config, boot, answers, checks, verboseLines, settings, metrics, log } = parts
   const { hostNetwork, obtained, owners } = parts
   const { configMap } = parts.inputs
-  const inspectors = { token: inspectToken(parts), owners }
+  const token = inspectToken(parts)
   return listenOps({
     at: listenAddresses(config, 'ops'),
     metrics,
@@ -49,7 +50,7 @@ export function openOperatorsPort(parts: Dependencies): Promise<Listener> {
         reports: contentReports({ ...parts, running: parts }),
         authorize: async ({ peer }) => isRoot(peer, owners),
       },
-      authorize: (caller) => mayInspect(caller, inspectors),
+      authorize: (caller) => mayInspect(caller, token, owners),
     },
     page: pageFiles(),
     joinToken: {
@@ -85,21 +86,12 @@ const types: Readonly<Record<string, string>> = {
 
 /** The files of the status page by their paths; none where the folder `status-page` is missing. */
 function pageFiles(): ReadonlyMap<string, PageFile> {
-  const folder = pageFolder()
-  if (folder === undefined) return new Map()
+  const page = ownPath('status-page/index.html')
+  if (page === undefined) return new Map()
   return new Map(
     Object.entries(types).map(([name, type]) => [
       name === 'index.html' ? '/' : `/${name}`,
-      { type, content: readFileSync(join(folder, name)) },
+      { type, content: readFileSync(join(dirname(page), name)) },
     ]),
   )
-}
-
-/** It is above this file, in the sources as among the built files. */
-function pageFolder(): string | undefined {
-  for (let folder = import.meta.dirname; ; folder = dirname(folder)) {
-    const here = join(folder, 'status-page')
-    if (existsSync(join(here, 'index.html'))) return here
-    if (dirname(folder) === folder) return undefined
-  }
 }
