@@ -3,20 +3,18 @@ import type { InputName, Inputs } from './inputs.ts'
 
 /** The state on which a chain's decisions depend besides the object, as text to compare. */
 export interface ChainState {
-  /** The filters in order, each with its revision. */
-  readonly chain: string
-  /** The inputs of the filters, as JSON, without those that are unknown. */
-  readonly inputs: string
+  /** The filters in order, each with its revision, and their inputs that are known, as JSON. */
+  readonly text: string
   /** Whether any of the filters acts that may have decided otherwise before. */
   readonly acts: boolean
 }
 
 /** The state of requests that no filter matches. */
-export const unfiltered: ChainState = { chain: '[]', inputs: '{}', acts: false }
+export const unfiltered: ChainState = { text: '[]', acts: false }
 
 /** Whether both states decide the same for every object. */
 export const decideAlike = (a: ChainState, b: ChainState): boolean =>
-  (!a.acts && !b.acts) || (a.chain === b.chain && a.inputs === b.inputs)
+  (!a.acts && !b.acts) || a.text === b.text
 
 export function chainState(
   definitions: readonly FilterDefinition[],
@@ -24,11 +22,9 @@ export function chainState(
   acts: boolean,
 ): ChainState {
   const needs = new Set(definitions.flatMap((definition) => definition.needs))
-  return {
-    acts,
-    chain: JSON.stringify(definitions.map(({ name, revision = '' }) => [name, revision])),
-    inputs: JSON.stringify(Object.fromEntries([...needs].map((need) => [need, inputs[need]]))),
-  }
+  const chain = definitions.map(({ name, revision = '' }) => [name, revision])
+  const known = Object.fromEntries([...needs].map((need) => [need, inputs[need]]))
+  return { acts, text: JSON.stringify([chain, known]) }
 }
 
 /** The awaited inputs that are still unknown. */

@@ -19,7 +19,7 @@ const collection: ClientCollection = {
   fieldSelector: '',
 }
 
-const state = (inputs: string): ChainState => ({ chain: '[["a",""]]', inputs, acts: true })
+const state = (text: string): ChainState => ({ text, acts: true })
 const [one, two] = [state('1'), state('2')]
 
 const at = (version: number): ResourceVersion => {
