@@ -31,3 +31,13 @@ export interface Tracer {
    */
   begin(name: string, attributes: Attributes, parent: Fields | undefined): Span | undefined
 }
+
+/**
+ * Ends the span of an HTTP request with the status of its answer, which is a failure from `failure`
+ * on; 0: the connection ended before.
+ */
+export function endSpan(span: Span, status: number, failure: 400 | 500): void {
+  if (status === 0) return span.end('closed')
+  span.set({ 'http.response.status_code': status })
+  span.end(status >= failure ? String(status) : undefined)
+}

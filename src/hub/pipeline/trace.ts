@@ -15,7 +15,7 @@ import type { HubMetrics, Traffic, TrafficLabels } from '../../metrics/metrics.t
 import { componentOf } from '../../api/request/component.ts'
 import { isLongRunning, isWatch, type RequestInfo } from '../../api/request/request-info.ts'
 import { qualifiedResource } from '../../api/kube/gvk.ts'
-import type { Tracer, Attributes, Span } from '../../tracing/span.ts'
+import { endSpan, type Tracer, type Attributes } from '../../tracing/span.ts'
 import type { RefusedReads } from '../boot/refused-reads.ts'
 import type { OpenRequest } from './open-requests.ts'
 
@@ -261,21 +261,16 @@ function recordingSpans(
       throw cause
     })
     span.set(answerAttributes(reply))
-    if (reply.kind === 'upgrade') void ended(reply.finalStatus).then((code) => end(span, code))
-    else if (lasts) end(span, reply.status)
-    else onAbort(exchange.signal, () => end(span, reply.status))
+    if (reply.kind === 'upgrade')
+      void ended(reply.finalStatus).then((code) => endSpan(span, code, 500))
+    else if (lasts) endSpan(span, reply.status, 500)
+    else onAbort(exchange.signal, () => endSpan(span, reply.status, 500))
     return reply
   }
 }
 
 const ended = async (finalStatus: Promise<number> | undefined): Promise<number> =>
   (await finalStatus) ?? 101
-
-/** Only a failure of the server counts as an error. */
-function end(span: Span, status: number): void {
-  if (status > 0) span.set({ 'http.response.status_code': status })
-  span.end(status >= 500 ? String(status) : undefined)
-}
 
 /** Neither the query nor other header fields: they may hold secrets. */
 const requestAttributes = (

@@ -12,7 +12,7 @@ import { isDraining } from './draining.ts'
 import type { Cloud } from './cloud.ts'
 import { isRelayed } from '../../api/request/request-info.ts'
 import type { Upstream } from './upstream.ts'
-import type { Span } from '../../tracing/span.ts'
+import { endSpan, type Span } from '../../tracing/span.ts'
 
 /** No upstream answered. */
 export class Unreachable extends Error {
@@ -160,7 +160,7 @@ class Forwarding implements Outgoing {
     const answer = attempt(this, upstream, this.#connections)
     if (span)
       answer.then(
-        ({ status }) => endAttempt(span, status),
+        ({ status }) => endSpan(span, status, 400),
         (cause: unknown) => span.end(firstCause(cause)),
       )
     return answer
@@ -301,13 +301,6 @@ export function attemptSpan({ span, method }: Exchange, origin: string): Span | 
     'server.address': hostname,
     'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
   })
-}
-
-/** Ends it with the status of the answer; 0: the connection ended before. */
-export function endAttempt(span: Span | undefined, status: number): void {
-  if (status === 0) return span?.end('closed')
-  span?.set({ 'http.response.status_code': status })
-  span?.end(status >= 400 ? String(status) : undefined)
 }
 
 /** The code of the innermost cause that has one: that of a `NoAnswer` names no cause. */

@@ -11,8 +11,9 @@ import type { Connections } from '../../http/client/connections.ts'
 import type { Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import { rawHead } from '../../http/exchange/raw-head.ts'
+import { endSpan } from '../../tracing/span.ts'
 import type { Cloud } from './cloud.ts'
-import { attemptSpan, endAttempt, Unreachable, outgoingHeaders } from './forward.ts'
+import { attemptSpan, Unreachable, outgoingHeaders } from './forward.ts'
 import type { UnderWay, Upstream } from './upstream.ts'
 
 /**
@@ -61,7 +62,7 @@ export const upgrader = (
       origin: upstream.origin,
       url: exchange.url,
       headers: outgoingHeaders(exchange, upstream.host, connections, span),
-      answered: (status) => endAttempt(span, status),
+      answered: (status) => span && endSpan(span, status, 400),
       from: 'cloud',
       underWay: upstream.underWay,
       received: () => (upstream.receivedAt = elapsed()),
