@@ -83,10 +83,7 @@ export function shownText({ shown }: Pick<ObjectWithDiffs, 'shown'>): string {
     shown.map(({ component, as, decisions, waitsFor }) => [
       component,
       waitsFor.length > 0 ? `not yet: filters wait for ${waitsFor.join(' ')}` : asText[as],
-      decisions
-        .filter(({ decision }) => decision !== 'left')
-        .map(({ filter, decision }) => `${filter} (${decision})`)
-        .join(' '),
+      decisions.map(({ filter, decision }) => `${filter} (${decision})`).join(' '),
     ]),
   )
   const diffs = shown.map(({ component, diff }) =>

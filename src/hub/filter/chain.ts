@@ -53,15 +53,15 @@ export interface ActiveFilter {
   readonly filter: Filter
 }
 
-/** The decision of one filter on an object. */
+/** What one filter does with an object that it does not leave as it is. */
 export interface FilterDecision {
   readonly filter: string
-  readonly decision: 'left' | 'edited' | 'withheld' | 'failed'
+  readonly decision: 'edited' | 'withheld' | 'failed'
 }
 
 /**
- * Called for each filter that decides on an object. At one that has failed, for `cause`, the
- * filter's `onError` decides what happens to the object.
+ * Called for each filter that does not leave an object as it is. At one that has failed, for
+ * `cause`, the filter's `onError` decides what happens to the object.
  */
 export type OnDecision = (
   filter: string,
@@ -81,18 +81,20 @@ export const applying =
       try {
         cursor ??= cursorOf(encoding, gvk, result)
         const decision = filter(cursor)
-        if (decision !== 'leave' && isMirror(gvk, encoding, object)) return object
+        if (decision === 'leave') continue
+        if (isMirror(gvk, encoding, object)) return object
         if (decision === 'withhold') {
           if (definition.withholds === false) throw new Error('the filter may withhold nothing')
           onDecision(name, 'withheld')
           return undefined
         }
-        const edited = decision === 'leave' ? result : applyEdits(encoding, gvk, result, decision)
+        const edited = applyEdits(encoding, gvk, result, decision)
+        if (edited === result) continue
         const isAsLong = edited.bytes.byteLength === result.bytes.byteLength
         if (definition.keepsLength && encoding === 'protobuf' && !isAsLong)
           throw new Error('the filter may change no length')
-        onDecision(name, edited === result ? 'left' : 'edited')
-        if (edited !== result) cursor = undefined
+        onDecision(name, 'edited')
+        cursor = undefined
         result = edited
       } catch (cause) {
         if (isMirror(gvk, encoding, object)) return object

@@ -54,7 +54,6 @@ export class EnabledFilters extends Filters {
     super([], known, {
       warn: (message) => log.warn(message),
       onDecision: (filter, decision, err) => {
-        if (decision === 'left') return
         const counts = this.#counts.get(filter) ?? noDecisions
         const isFailure = decision === 'failed'
         const lastFailedAt = isFailure && { lastFailedAt: now() }
