@@ -6,17 +6,64 @@ import { cursorOf } from '../../../api/codec/cursor.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-const keys = ['name', 'revision', 'rules', 'onError', 'needs', 'awaits', 'create']
 const verbs: readonly string[] = showing
-const ruleKeys = ['components', 'group', 'resources', 'verbs', 'only']
 
-const nameForm = /^[a-z][a-z0-9-]{0,62}$/
-/** In the form that `componentOf` makes of a User-Agent. */
-const componentForm = /^[a-z0-9][a-z0-9._-]{0,127}$/
+/** What a member has to be. */
+interface Form {
+  readonly fits: (value: unknown) => boolean
+  readonly what: string
+}
+
+const isWord =
+  (form: RegExp) =>
+  (value: unknown): boolean =>
+    typeof value === 'string' && form.test(value)
+
+const words = (form: RegExp): Form => ({
+  fits: (value) => Array.isArray(value) && value.length > 0 && value.every(isWord(form)),
+  what: 'a list of at least one name in lower case',
+})
+
+const resourceForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
 const groupForm = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$/
 /** The core group's apiVersion is only a version. */
 const versionForm = /^v\d+((alpha|beta)\d+)?$/
-const resourceForm = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/
+
+const ofRule: Readonly<Record<string, Form>> = {
+  // In the form that `componentOf` makes of a User-Agent.
+  components: words(/^[a-z0-9][a-z0-9._-]{0,127}$/),
+  group: {
+    fits: (value) => isWord(groupForm)(value) && !isWord(versionForm)(value),
+    what: 'the name of an API group, empty for the core',
+  },
+  resources: words(resourceForm),
+  verbs: words(resourceForm),
+  only: {
+    fits: (value) =>
+      value === undefined ||
+      (isFields(value) && [value['namespace'], value['name']].every(isWord(/^/))),
+    what: 'a namespace and a name',
+  },
+}
+
+const ofDefinition: Readonly<Record<string, Form>> = {
+  name: {
+    fits: isWord(/^[a-z][a-z0-9-]{0,62}$/),
+    what: 'lower-case letters, digits and dashes, at most 63',
+  },
+  revision: { fits: (value) => value === undefined || isWord(/^/)(value), what: 'a string' },
+  rules: {
+    fits: (value) => Array.isArray(value) && value.length > 0,
+    what: 'a list of at least one rule',
+  },
+  onError: {
+    fits: (value) => value === 'pass' || value === 'withhold',
+    what: 'pass or withhold',
+  },
+  needs: { fits: Array.isArray, what: 'a list (it may be empty)' },
+  awaits: { fits: (value) => value === undefined || Array.isArray(value), what: 'a list' },
+  create: { fits: (value) => typeof value === 'function', what: 'a function' },
+}
 
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -33,106 +80,46 @@ export function checkedDefinition(
     wrong('is no filter definition')
     return undefined
   }
-  checkKeys(value, keys, wrong)
-  checkName(value['name'], wrong)
-  if (!['string', 'undefined'].includes(typeof value['revision']))
-    wrong('revision must be a string')
-  checkRules(value['rules'], where, mistakes)
-  checkOnError(value['onError'], wrong)
-  checkInputs('needs', value['needs'], Object.keys(unknownInputs), wrong)
-  if (value['awaits'] !== undefined) {
-    const needs = Array.isArray(value['needs']) ? value['needs'].map(String) : []
-    checkInputs('awaits', value['awaits'], needs, wrong)
+  checkForms(value, ofDefinition, wrong)
+  for (const [at, rule] of itemsOf(value['rules']).entries()) {
+    const wrongHere = (what: string): void => mistakes.say(`${where}.rules[${at}]`, what)
+    if (!isFields(rule)) wrongHere('is no rule')
+    else {
+      checkForms(rule, ofRule, wrongHere)
+      checkItems(rule, 'verbs', verbs, 'is no verb', wrongHere)
+    }
   }
-  if (typeof value['create'] !== 'function') wrong('create must be a function')
+  checkItems(value, 'needs', Object.keys(unknownInputs), 'is not an input of filters', wrong)
+  checkItems(value, 'awaits', itemsOf(value['needs']).map(String), 'is not among its needs', wrong)
   return mistakes.all.length > before ? undefined : (value as unknown as FilterDefinition)
 }
 
-/** Reports each unknown key, with a similar known one. */
-function checkKeys(value: Fields, known: readonly string[], wrong: (what: string) => void): void {
-  for (const key of Object.keys(value)) {
-    if (!known.includes(key)) wrong(`${key} is not known${didYouMean(key, known)}`)
-  }
-}
+const itemsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-function checkName(name: unknown, wrong: (what: string) => void): void {
-  if (typeof name !== 'string' || !nameForm.test(name))
-    wrong(`name must be lower-case letters, digits and dashes, at most 63, not ${printed(name)}`)
-}
-
-function checkOnError(onError: unknown, wrong: (what: string) => void): void {
-  if (onError !== 'pass' && onError !== 'withhold')
-    wrong(`onError must be pass or withhold, not ${printed(onError)}`)
-}
-
-function checkRules(rules: unknown, where: string, mistakes: Mistakes): void {
-  if (!Array.isArray(rules) || rules.length === 0) {
-    mistakes.say(where, 'rules must be a list of at least one rule')
-    return
-  }
-  for (const [at, rule] of rules.entries()) {
-    const wrong = (what: string): void => mistakes.say(`${where}.rules[${at}]`, what)
-    if (!isFields(rule)) {
-      wrong('is no rule')
-      continue
-    }
-    checkKeys(rule, ruleKeys, wrong)
-    checkRule(rule, wrong)
-    checkOnly(rule['only'], wrong)
-  }
-}
-
-function checkOnly(only: unknown, wrong: (what: string) => void): void {
-  if (only === undefined) return
-  const names = isFields(only) ? [only['namespace'], only['name']] : []
-  if (names.length === 0 || names.some((name) => typeof name !== 'string'))
-    wrong(`only must be a namespace and a name, not ${printed(only)}`)
-}
-
-function checkRule(rule: Fields, wrong: (what: string) => void): void {
-  checkWords('components', rule['components'], componentForm, wrong)
-  checkWords('resources', rule['resources'], resourceForm, wrong)
-  const areWords = checkWords('verbs', rule['verbs'], resourceForm, wrong)
-  const { group } = rule
-  const isGroup = typeof group === 'string' && groupForm.test(group) && !versionForm.test(group)
-  if (!isGroup)
-    wrong(`group must be the name of an API group, empty for the core, not ${printed(group)}`)
-  const unknown = (areWords ? (rule['verbs'] as string[]) : []).filter(
-    (verb) => !verbs.includes(verb),
-  )
-  for (const verb of unknown) wrong(`verbs: ${verb} is no verb${didYouMean(verb, verbs)}`)
-}
-
-function checkWords(
-  key: string,
-  value: unknown,
-  form: RegExp,
-  wrong: (what: string) => void,
-): boolean {
-  if (!Array.isArray(value) || value.length === 0) {
-    wrong(`${key} must be a list of at least one name`)
-    return false
-  }
-  const bad = value.filter((word) => typeof word !== 'string' || !form.test(word))
-  for (const word of bad) wrong(`${key}: ${printed(word)} is no name in lower case`)
-  return bad.length === 0
-}
-
-function checkInputs(
-  key: string,
-  value: unknown,
-  known: readonly string[],
+/** Reports each member of another form, and each unknown one, with a similar known one. */
+function checkForms(
+  value: Fields,
+  forms: Readonly<Record<string, Form>>,
   wrong: (what: string) => void,
 ): void {
-  if (!Array.isArray(value)) {
-    wrong(`${key} must be a list (it may be empty)`)
-    return
-  }
-  for (const name of value) {
-    if (typeof name === 'string' && known.includes(name)) continue
-    const of = key === 'needs' ? 'is not an input of filters' : 'is not among its needs'
-    wrong(`${key}: ${printed(name)} ${of}${didYouMean(String(name), known)}`)
-  }
+  const known = Object.keys(forms)
+  for (const key of Object.keys(value))
+    if (!known.includes(key)) wrong(`${key} is not known${didYouMean(key, known)}`)
+  for (const [key, { fits, what }] of Object.entries(forms))
+    if (!fits(value[key])) wrong(`${key} must be ${what}, not ${printed(value[key])}`)
+}
+
+/** Reports each item of a list that is none of the known ones, with a similar one. */
+function checkItems(
+  value: Fields,
+  key: string,
+  known: readonly string[],
+  isNone: string,
+  wrong: (what: string) => void,
+): void {
+  for (const item of itemsOf(value[key]))
+    if (!known.includes(item as string))
+      wrong(`${key}: ${printed(item)} ${isNone}${didYouMean(String(item), known)}`)
 }
 
 /** A value for a message: short, whatever it is. */
