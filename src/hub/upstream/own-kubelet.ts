@@ -15,7 +15,7 @@ import {
 import type { Credentials } from '../../config/credentials.ts'
 import { connectMs, handshakeMs } from '../../http/client/dial.ts'
 import { connected, keepAliveProbeMs } from '../../http/client/tcp.ts'
-import { sourceOf } from '../../http/exchange/chunks.ts'
+import { sourceOf, wholeText } from '../../http/exchange/chunks.ts'
 import type { BytesReply, Exchange, Peer, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { endToEnd, HeaderList } from '../../http/exchange/headers.ts'
 import type { Kubelet } from '../answers/at-kubelet.ts'
@@ -31,7 +31,7 @@ export interface OwnKubeletParts {
   readonly isRoots: (peer: Peer) => Promise<boolean>
 }
 
-/** A refusal of the kubelet is a line of text. */
+/** A refusal of the kubelet is a line of text; a longer one is not shown. */
 const longestRefusal = 4096
 
 /**
@@ -117,16 +117,8 @@ async function* partsOf(response: IncomingMessage): AsyncGenerator<readonly Uint
 
 /** The Status into which an API server turns it (registry/generic/rest/response_checker.go). */
 async function refusalIn(response: IncomingMessage, status: number): Promise<Status> {
-  let text = ''
-  try {
-    for await (const part of response) {
-      text += String(part)
-      if (text.length > longestRefusal) break
-    }
-  } catch {
-    // What has come is shown.
-  }
-  const said = text.slice(0, longestRefusal).trim()
+  const text = await wholeText(sourceOf(partsOf(response)), longestRefusal).catch(() => '')
+  const said = text.trim()
   return status === 400
     ? badRequest(said)
     : internalError(`the kubelet answered ${status}: ${said}`)

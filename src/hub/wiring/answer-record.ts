@@ -102,9 +102,15 @@ export class AnswerRecord implements Disposable {
     const fits = requestFilter(query)
     const chosen = (answered: readonly AnsweredRequest[]): RequestEntry[] =>
       answered.map(entryOf).filter(fits)
+    const recent = this.#recent
     return {
-      items: chosen(this.#recent.items),
-      follow: (signal) => some(this.#recent.follow(signal), chosen),
+      items: chosen(recent.items),
+      follow: async function* (signal) {
+        for await (const batch of recent.follow(signal)) {
+          const fitting = chosen(batch)
+          if (fitting.length > 0) yield fitting
+        }
+      },
     }
   }
 
@@ -129,16 +135,6 @@ function rounded(line: AnswerLine): AnswerLine {
   const ms = Math.round(line.ms * 1000) / 1000
   const logged = { id, method, path, verb, resource, component, code, source, ms }
   return why === undefined ? logged : { ...logged, why }
-}
-
-async function* some<T, Chosen>(
-  batches: AsyncIterable<readonly T[]>,
-  chosen: (batch: readonly T[]) => readonly Chosen[],
-): AsyncGenerator<readonly Chosen[]> {
-  for await (const batch of batches) {
-    const fitting = chosen(batch)
-    if (fitting.length > 0) yield fitting
-  }
 }
 
 /** Numbers of answers. */

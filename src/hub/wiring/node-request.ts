@@ -40,10 +40,18 @@ export function nodeRequests(
 ): NodeRequests {
   return async (request) => {
     const over = new AbortController()
-    using patience = new Patience(() => over.abort())
-    using _closing = onAbort(closing, () => over.abort())
+    const giveUp = (): void => over.abort()
+    let patience = afterAwake(nodePatienceMs, giveUp)
+    const follower: RequestFollower = {
+      sent: () => undefined,
+      received: () => {
+        patience[Symbol.dispose]()
+        patience = afterAwake(nodePatienceMs, giveUp)
+      },
+    }
+    using _closing = onAbort(closing, giveUp)
     try {
-      const own = { ...asNode, ...request, signal: over.signal, follower: patience }
+      const own = { ...asNode, ...request, signal: over.signal, follower }
       return await codeOf(await dispatch(ownRequest(own)))
     } catch (error) {
       // No API server answered, the answer broke off, or the cache has none: the caller retries
@@ -52,30 +60,9 @@ export function nodeRequests(
       if (!isOver && !isExpected(error)) onUnexpected(error, request)
       return 0
     } finally {
-      over.abort()
+      giveUp()
+      patience[Symbol.dispose]()
     }
-  }
-}
-
-/** Calls `act` once the server has been silent for `nodePatienceMs`, until disposed. */
-class Patience implements Disposable, RequestFollower {
-  readonly #act: () => void
-  #waiting: Disposable
-
-  constructor(act: () => void) {
-    this.#act = act
-    this.#waiting = afterAwake(nodePatienceMs, act)
-  }
-
-  sent(): void {}
-
-  received(): void {
-    this.#waiting[Symbol.dispose]()
-    this.#waiting = afterAwake(nodePatienceMs, this.#act)
-  }
-
-  [Symbol.dispose](): void {
-    this.#waiting[Symbol.dispose]()
   }
 }
 
