@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process'
+import { execFile, type ExecFileException } from 'node:child_process'
 import { isIPv6 } from 'node:net'
+import { howFailed } from './failed-program.ts'
 
 /** How long `ip` may take: it only sends messages to the kernel, but a node that boots is busy. */
 const longestMs = 15_000
@@ -69,15 +70,11 @@ export function ip(...args: readonly string[]): Promise<string> {
   })
 }
 
-function reasonOf(
-  args: readonly string[],
-  { code, killed }: Error & { readonly code?: number | string | null; readonly killed?: boolean },
-  complaint: string,
-): string {
+function reasonOf(args: readonly string[], failure: ExecFileException, complaint: string): string {
+  if (failure.code === 'ENOENT') return 'the program ip (iproute2) is not there'
   const command = `\`${['ip', ...args].join(' ')}\``
-  if (code === 'ENOENT') return 'the program ip (iproute2) is not there'
-  if (typeof code === 'string') return `${command} cannot be run: ${code}`
-  if (killed === true) return `${command} took longer than ${longestMs / 1000} s`
   const [line = ''] = complaint.trim().split('\n')
-  return `${command}: ${line.slice(0, 200) || `ended with ${code ?? 'a signal'}`}`
+  return line === ''
+    ? `${command} ${howFailed(failure, longestMs)}`
+    : `${command}: ${line.slice(0, 200)}`
 }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { hkdfSync } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { howFailed } from '../../base/failed-program.ts'
 import { readOwnFile } from '../../base/own-file.ts'
 import { storedKey } from '../../base/stored-key.ts'
 import { Secret } from '../../base/secret.ts'
@@ -83,24 +84,12 @@ function outputOf(path: string): Promise<Buffer> {
   } as const
   return new Promise((resolve, reject) => {
     const child = execFile(path, [], options, (failure, output) => {
-      if (failure) reject(new NoNodeKey(`--store-key-command=${path} ${reasonOf(failure)}`))
+      if (failure)
+        reject(new NoNodeKey(`--store-key-command=${path} ${howFailed(failure, commandMs)}`))
       else resolve(output)
     })
     child.stdin?.end()
   })
-}
-
-function reasonOf({ code, signal, killed }: Error & Partial<ExecFailure>): string {
-  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return 'prints too much for a key'
-  if (typeof code === 'string') return `cannot be run: ${code}`
-  if (killed) return `took longer than ${commandMs / 1000} s`
-  return typeof code === 'number' ? `ended with ${code}` : `was ended by ${signal}`
-}
-
-interface ExecFailure {
-  readonly code: number | string | null
-  readonly signal: string | null
-  readonly killed: boolean
 }
 
 const nameOf = (source: Exclude<StoreKeySource, { kind: 'own' }>): string =>

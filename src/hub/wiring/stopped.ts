@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, join } from 'node:path'
 import { now } from '../../base/clock.ts'
@@ -165,9 +165,8 @@ function certificatesIn(rootDir: string): readonly CertificateStatus[] {
   const { folder, pair, ca } = obtainedFiles(rootDir)
   const readFile = (file: string): string => readFileSync(file, 'utf8')
   const own = readCredentials({ kind: 'bootstrap', pair, ca }, readFile)
-  const shown = namesIn(folder).filter(
-    (name) => name.endsWith('-current.pem') && name !== basename(pair),
-  )
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  const shown = names.filter((name) => name.endsWith('-current.pem') && name !== basename(pair))
   const at = now()
   return [
     ...certificateStatuses(own, { certificate: '', clientCa: own.ca ?? '' }, at),
@@ -177,12 +176,4 @@ function certificatesIn(rootDir: string): readonly CertificateStatus[] {
       return certificateStatuses({}, serving, at).map((one) => ({ ...one, file }))
     }),
   ]
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
-  }
 }

@@ -3,6 +3,7 @@ import { get } from 'node:http'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { afterUnlessClosed, soon } from '../../base/clock.ts'
+import { wholeAnswer } from '../../base/whole-answer.ts'
 import type { HubPorts } from './static-pod.ts'
 import { restartUnit, systemdSocket } from './unit-restart.ts'
 
@@ -55,15 +56,10 @@ export async function hubIsReady(
 }
 
 /** Whether a request to this port of loopback is answered 200. */
-export function answersWell(port: number, path: string): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const asking = get({ host: '127.0.0.1', port, path, agent: false }, (answer) => {
-    answer.resume()
-    resolve(answer.statusCode === 200)
-  })
-  asking.on('error', () => resolve(false))
-  afterUnlessClosed(asking, 5000, () => asking.destroy())
-  return promise
+export async function answersWell(port: number, path: string): Promise<boolean> {
+  const asking = get({ host: '127.0.0.1', port, path, agent: false })
+  const { status } = await wholeAnswer(asking, 5_000).catch(() => ({ status: 0 }))
+  return status === 200
 }
 
 /** Whether `ca` signed the certificate at this port of loopback. */
