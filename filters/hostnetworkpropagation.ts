@@ -34,26 +34,27 @@ export const hostnetworkpropagation = (
   actsWhenDisabled: true,
   // A new pod waits until its network is known: the kubelet would start it on the wrong one.
   create(inputs) {
-    const left = new Map<string, string>()
+    const left = new Set<string>()
     return (pod) => {
       // The answer to a deletion may be a Status.
-      if (pod.kind !== 'Pod' || (pod.uid !== '' && left.get(pod.uid) === pod.resourceVersion))
-        return 'leave'
+      if (pod.kind !== 'Pod' || left.has(pod.uid)) return 'leave'
       const shown = shownAs(pod, inputs)
       if (shown === 'unknown') return 'withhold'
       if (shown === 'propagated') return propagated
       // It may be what this filter has made of the pod.
       if (pod.value(['spec', 'hostNetwork']) === true) return 'leave'
+      // The kubelet has not started one without a status.
+      if (pod.uid === '' || pod.value(['status', 'hostIP']) === undefined) return 'leave'
       if (left.size >= mostRemembered) left.clear()
-      left.set(pod.uid, pod.resourceVersion)
+      left.add(pod.uid)
       return 'leave'
     }
   },
 })
 
 /**
- * The versions of pods that were left, by uid: to find the status in JSON takes as long as to cut
- * the pod out of its list, and most lists repeat the same pods. More than a node has.
+ * The uids of pods that run, and were left: to find the status in JSON takes as long as to cut the
+ * pod out of its list, and most lists and events repeat the same pods. More than a node has.
  */
 const mostRemembered = 1_000
 

@@ -96,6 +96,11 @@ for (const encoding of ['json', 'protobuf'] as const) {
       hostIPs: [{ ip: '10.0.0.9' }, { ip: '10.0.0.1' }],
     }
     t.ok(shown({}, { status: second }).propagated, 'any of the host’s addresses')
+    const { chain } = filterOf({})
+    const applied = (parts: PodParts): ApiObject | undefined =>
+      chain.apply(podKind, encoding, podObject(encoding, 'a', parts))
+    t.notOk(isPropagated(applied({})), 'a new one is left')
+    t.ok(isPropagated(applied({ status: statuses.onHost })), 'until its status says otherwise')
   })
 
   void t.test(`an unreadable pod passes: ${encoding}`, async (t) => {
