@@ -9,6 +9,15 @@ export function joined(parts: readonly Uint8Array[]): Buffer {
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
+/** The same bytes; in memory of their own where the view would pin much more than it shows. */
+export function unpinned(bytes: Uint8Array): Buffer {
+  const { byteLength } = bytes
+  if (byteLength * 2 >= bytes.buffer.byteLength) return asBuffer(bytes)
+  const own = Buffer.allocUnsafeSlow(byteLength)
+  own.set(bytes)
+  return own
+}
+
 /** The total length of `parts`. */
 export const lengthOf = (parts: readonly Uint8Array[]): number =>
   parts.reduce((sum, part) => sum + part.byteLength, 0)

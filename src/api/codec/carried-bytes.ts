@@ -1,4 +1,4 @@
-import { asBuffer } from '../../base/bytes.ts'
+import { asBuffer, unpinned } from '../../base/bytes.ts'
 import { maxObjectBytes, MalformedBody } from './malformed-body.ts'
 
 /** The bytes so far of a token or object whose end is in a later chunk. */
@@ -10,13 +10,12 @@ export class CarriedBytes {
     return this.#length
   }
 
-  /** Keeps `part`. Copies it if the view would pin much more memory than it shows. */
+  /** Keeps `part`. */
   add(part: Uint8Array): void {
     this.#length += part.byteLength
     if (this.#length > maxObjectBytes) throw new MalformedBody('larger than 16 MiB')
     if (part.byteLength === 0) return
-    const small = part.byteLength * 2 < part.buffer.byteLength
-    this.#parts.push(small ? Buffer.from(part) : part)
+    this.#parts.push(unpinned(part))
   }
 
   /** All parts and the last one in one buffer; the carry is empty afterwards. */

@@ -63,7 +63,8 @@ function startsWith(bytes: Buffer, at: number, expected: Buffer): boolean {
 
 function without(bytes: Buffer, end: number): Buffer {
   const from = bytes[end] === 0x2c ? end + 1 : end
-  const rest = Buffer.allocUnsafe(bytes.length - from + 1)
+  // Not out of Node's pool, of which an event log would keep all alive.
+  const rest = Buffer.allocUnsafeSlow(bytes.length - from + 1)
   rest[0] = 0x7b
   bytes.copy(rest, 1, from)
   return rest

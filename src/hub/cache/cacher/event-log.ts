@@ -1,3 +1,4 @@
+import { unpinned } from '../../../base/bytes.ts'
 import {
   isObjectEvent,
   versionOf,
@@ -77,13 +78,13 @@ export class EventLog {
 
   /**
    * Adds the events that are newer than the log, and those that are passed on as received, each
-   * with its bytes copied out of the chunk it came in.
+   * without the rest of the chunk that it came in.
    */
   append(events: readonly WatchEvent[], previous: PreviousStates = []): void {
     const added: LoggedEvent[] = []
     let last = this.#groups.at(-1)?.version ?? this.#tail
     for (const [at, event] of events.entries()) {
-      if (event.type === 'UNREAD') added.push({ ...event, frame: Buffer.from(event.frame) })
+      if (event.type === 'UNREAD') added.push({ ...event, frame: unpinned(event.frame) })
       const version = versionOf(event)
       if (version === undefined || !isNewer(version, this.#version)) continue
       this.#version = version
@@ -165,17 +166,17 @@ export class EventLog {
   }
 }
 
-/** The same event in its own memory: the chunk that it came in may be far larger. */
+/** The same event without the rest of the chunk that it came in, which may be far larger. */
 function copied(received: ObjectEvent, previous = received.previous): ObjectEvent {
   const event = previous ? { ...received, previous } : received
   const { frame, object } = event
-  if (!frame) return { ...event, object: { ...object, bytes: Buffer.from(object.bytes) } }
-  const own = Buffer.from(frame)
   const { bytes } = object
+  if (!frame) return { ...event, object: { ...object, bytes: unpinned(bytes) } }
+  const own = unpinned(frame)
   const from = bytes.byteOffset - frame.byteOffset
   const within =
     bytes.buffer === frame.buffer && from >= 0 && from + bytes.byteLength <= frame.byteLength
-  const body = within ? own.subarray(from, from + bytes.byteLength) : Buffer.from(bytes)
+  const body = within ? own.subarray(from, from + bytes.byteLength) : unpinned(bytes)
   return { ...event, frame: own, object: { ...object, bytes: body } }
 }
 
@@ -184,7 +185,8 @@ function sizeOf(event: LoggedEvent): number {
   const { frame, object, previous } = event
   return (
     overhead +
-    (frame ? frame.byteLength : object.bytes.byteLength) +
-    (previous ? previous.bytes.byteLength : 0)
+    (frame?.byteLength ?? 0) +
+    (frame?.buffer === object.bytes.buffer ? 0 : object.bytes.byteLength) +
+    (previous?.bytes.byteLength ?? 0)
   )
 }
