@@ -164,11 +164,8 @@ export class LogFolder {
     if (!segment) return
     this.segments.delete(id)
     segment.close()
-    try {
-      fs.rmSync(segment.path, { force: true })
-    } catch {
-      return
-    }
+    // In the pool: the kernel takes milliseconds to free the file's pages.
+    fs.unlink(segment.path, () => undefined)
   }
 
   /** Makes names durable. */
