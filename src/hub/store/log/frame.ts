@@ -48,14 +48,19 @@ export function framed(
 ): Pick<Frame, 'bodiesAt' | 'end'> & { readonly parts: readonly Uint8Array[] } {
   const record = Buffer.from(JSON.stringify(of))
   const head = Buffer.allocUnsafe(headLength)
-  const [length, checksum] = bodies.reduce(
-    ([sum, check], body) => [sum + body.byteLength, crc32(body, check)],
-    [0, 0],
-  )
-  const scope = scopeMark(scopeOfRecord(of))
-  const numbers = [magic, record.byteLength, length, synced, scope, crc32(record), checksum]
-  for (const [at, number] of [...numbers, placeMark(id, offset)].entries())
-    head.writeUInt32LE(number, 4 * at)
+  let [length, checksum] = [0, 0]
+  for (const body of bodies) {
+    length += body.byteLength
+    checksum = crc32(body, checksum)
+  }
+  head.writeUInt32LE(magic, 0)
+  head.writeUInt32LE(record.byteLength, 4)
+  head.writeUInt32LE(length, 8)
+  head.writeUInt32LE(synced, 12)
+  head.writeUInt32LE(scopeMark(scopeOfRecord(of)), 16)
+  head.writeUInt32LE(crc32(record), 20)
+  head.writeUInt32LE(checksum, 24)
+  head.writeUInt32LE(placeMark(id, offset), 28)
   head.writeUInt32LE(crc32(head.subarray(0, headLength - 4)), headLength - 4)
   const bodiesAt = offset + headLength + record.byteLength
   return { parts: [head, record, ...bodies], bodiesAt, end: bodiesAt + length }

@@ -1,4 +1,4 @@
-import { after, turn } from '../../../base/clock.ts'
+import { after } from '../../../base/clock.ts'
 import { StoreFailure } from '../store.ts'
 import { failureOf, type ReportFault } from './faults.ts'
 import { bodiesAt, type Body, type BodyMark, type Held } from '../state/held.ts'
@@ -71,7 +71,7 @@ export interface Keeper {
 }
 
 /**
- * Takes writes to the log in order: those of one turn together, and while they are being written
+ * Takes writes to the log in order: those that come together in one, and while it is being written
  * later ones wait. A record changes the state when it is written. What missed a write is unknown
  * from then on, and what was to be removed is gone, whether or not the disk takes that.
  */
@@ -199,8 +199,6 @@ export class WritePath {
   }
 
   async #writeAll(): Promise<void> {
-    // What comes in this turn goes together.
-    await turn()
     while (this.#waiting.length > 0) {
       for (let log; log !== this.#log; await log) log = this.#log
       const group = this.#next()
