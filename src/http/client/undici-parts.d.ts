@@ -11,3 +11,5 @@ declare module 'undici/lib/dispatcher/pool.js' {
 declare module 'undici/lib/core/connect.js' {
   export { buildConnector as default } from 'undici'
 }
+
+declare const WebAssembly: { Module: new (bytes: Uint8Array) => object }

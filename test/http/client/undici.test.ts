@@ -1,3 +1,4 @@
+import { cachedDataVersionTag } from 'node:v8'
 import t from 'tap'
 import { Client, Pool, buildConnector } from 'undici'
 import { undici } from '../../../src/http/client/undici.ts'
@@ -8,4 +9,12 @@ void t.test('the private modules of undici are what the package exports', async 
   t.equal(undici.Pool.name, Pool.name, moved)
   t.equal(undici.buildConnector.name, buildConnector.name, moved)
   for (const own of [undici.Client, undici.Pool]) t.ok('dispatch' in own.prototype, 'it dispatches')
+})
+
+void t.test('to make a module of WebAssembly leaves V8’s flags as they were', (t) => {
+  // Code that is kept under other flags is refused, and the code that Node has of its own modules.
+  const before = cachedDataVersionTag()
+  t.ok(new WebAssembly.Module(Uint8Array.of(0, 0x61, 0x73, 0x6d, 1, 0, 0, 0)))
+  t.equal(cachedDataVersionTag(), before, 'its own budget has changed in this Node: see undici.ts')
+  t.end()
 })
