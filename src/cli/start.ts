@@ -10,7 +10,7 @@ import { refuse, type Command, type ExitCode } from './command.ts'
 import { dumpOnSignal } from './dump.ts'
 import { endProcess, killLater } from './end-process.ts'
 import { otherSources } from './flag-help.ts'
-import { ensureMallocSettings, limitHeapGrowth } from './malloc.ts'
+import { ensureMallocSettings, giveBackMemory, limitHeapGrowth } from './malloc.ts'
 import { alsoTo, createLog, recentLogBounds, standardError } from './log.ts'
 import { readWithFilters } from './read-with-filters.ts'
 import { superviseHub } from './supervise.ts'
@@ -18,6 +18,9 @@ import { versionText } from './version.ts'
 
 /** The interval of checks of the files of --config and --filter-module. */
 const followMs = 5_000
+
+/** By then a start, or the keeping of its code, is over. */
+const startedMs = 10_000
 
 export const start: Command = {
   usage: 'start --server-addr=https://HOST:PORT[,...] [FLAG...]',
@@ -54,6 +57,7 @@ SIGQUIT writes what the process is doing to a file in --root-dir.
     keepCompiledCode(compiledIn(result.config.rootDir))
     // V8 refuses kept code that was compiled under other flags: not before it is kept.
     after(keptMs, limitHeapGrowth)
+    for (const ms of [startedMs, keptMs + startedMs]) after(ms, giveBackMemory)
     // Loaded after validation.
     const { startHub } = await import('../hub/hub.ts')
     // Forced, unlike other commands: a stopped hub must exit, even if a library holds handles.

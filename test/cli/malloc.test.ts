@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { cachedDataVersionTag } from 'node:v8'
 import t from 'tap'
-import { mallocSettings } from '../../src/cli/malloc.ts'
+import { giveBackMemory, mallocSettings } from '../../src/cli/malloc.ts'
 import { systemdUnits } from '../../src/node/join/systemd-units.ts'
 import { usualPorts } from '../../src/node/join/static-pod.ts'
+import { turn } from '../../src/base/clock.ts'
 import { Client } from '../kit/client.ts'
 import { freePort } from '../kit/free-port.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
@@ -55,3 +57,16 @@ void t.test('the image and the unit have malloc’s settings, which saves a seco
   for (const text of [dockerfile, unit]) t.match(text, lines.join(' '))
   t.end()
 })
+
+void t.test(
+  'garbage is given back; V8’s flags stay, as it refuses code kept under others',
+  async (t) => {
+    const before = cachedDataVersionTag()
+    const garbage = new WeakRef({})
+    await turn()
+    giveBackMemory()
+    await until('it to be gone', () => garbage.deref() === undefined)
+    t.equal(cachedDataVersionTag(), before)
+    t.notOk('gc' in globalThis)
+  },
+)
