@@ -98,7 +98,12 @@ await build({
     js: `(function (module, bundleUrl, bundleFolder, bundleScript, bundleImport) { 'use strict'; ${requireBuiltin}`,
   },
   footer: { js: '})' },
-  define: { 'import.meta.url': 'bundleUrl', 'import.meta.dirname': 'bundleFolder' },
+  define: {
+    'import.meta.url': 'bundleUrl',
+    'import.meta.dirname': 'bundleFolder',
+    // By it undici knows a bundle that has no use for its second parser, which no one asks for.
+    esbuildDetection: '""',
+  },
   plugins: [builtinsDirectly, loadedLate],
 })
 // What a script imports has no way to be found but one that Node warns of as an experiment.
