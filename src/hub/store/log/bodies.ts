@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { crc32 } from 'node:zlib'
 import type { ApiObject } from '../../../api/kube/object.ts'
 import { StoreFailure } from '../store.ts'
@@ -16,8 +17,23 @@ const closeBytes = 4 << 10
  */
 const mostAtOnce = 56 << 10
 
+/**
+ * The pods of a node, 500 in JSON and in protobuf. Of Secrets what was opened is kept: the key that
+ * opens them is in memory, too.
+ */
+const keptBytes = 8 << 20
+/** What an object that is kept takes besides its bytes. */
+const bytesBeside = 512
+/** Where all that is full, so many lists have to read an object before it takes others' place. */
+const readsWhenFull = 8
+
 /** Reads bodies from the log, and prepares them for it. */
 export class Bodies {
+  /** What lists have read more than once, as it was found undamaged. */
+  readonly #kept = new LRUCache<Body, ApiObject>({
+    maxSize: keptBytes,
+    sizeCalculation: ({ bytes }) => bytes.byteLength + bytesBeside,
+  })
   readonly #folder: LogFolder
   readonly #seal: Seal
   readonly #onDamaged: (scope: ScopeKey, held: Held) => void
@@ -45,35 +61,52 @@ export class Bodies {
 
   /**
    * The objects in the order given; `undefined` for a damaged one, which is reported. Throws a
-   * `StoreFailure` where the disk cannot be read.
+   * `StoreFailure` where the disk cannot be read. `keeps`: they are likely to be read again.
    */
-  read(scope: ScopeKey, wanted: readonly Held[]): (ApiObject | undefined)[] {
+  read(scope: ScopeKey, wanted: readonly Held[], keeps = false): (ApiObject | undefined)[] {
     const found: (ApiObject | undefined)[] = []
-    for (let at = 0; at < wanted.length;) {
-      const run = runFrom(wanted, at)
+    for (let next = wanted[0]; next; next = wanted[found.length]) {
+      const kept = this.#kept.get(next.body)
+      if (kept) {
+        found.push(kept)
+        continue
+      }
+      const run = runFrom(wanted, found.length)
       const bytes = this.#bytesOf(run.map(({ body }) => body))
       for (const [index, held] of run.entries()) {
         const plain = bytes[index] && this.#opened(scope, held, bytes[index])
         if (!plain) this.#onDamaged(scope, held)
         const { namespace, name, uid, version: resourceVersion } = held
-        found.push(plain && { namespace, name, uid, resourceVersion, bytes: plain })
+        const object = plain && { namespace, name, uid, resourceVersion, bytes: plain }
+        if (keeps && object) this.#keep(held.body, object)
+        found.push(object)
       }
-      at += run.length
     }
     return found
   }
 
   /** All of them, a batch at a time. Throws a `StoreFailure` where one cannot be read. */
   *batches(scope: ScopeKey, wanted: Iterable<Held>): Generator<readonly ApiObject[]> {
-    for (const batch of grouped(wanted, ({ body }) => body.length, batchBytes, batchEntries))
+    const bytesOf = ({ body }: Held): number =>
+      this.#kept.has(body) ? body.length / cheaper : body.length
+    for (const batch of grouped(wanted, bytesOf, batchBytes, batchEntries))
       yield this.#readAll(scope, batch)
   }
 
   #readAll(scope: ScopeKey, wanted: readonly Held[]): readonly ApiObject[] {
-    const objects = this.read(scope, wanted).filter((each) => each !== undefined)
+    const objects = this.read(scope, wanted, true).filter((each) => each !== undefined)
     if (objects.length < wanted.length)
       throw new StoreFailure('an object of the list is damaged, or gone')
     return objects
+  }
+
+  /** A copy: the bytes are a part of all that was read at once. */
+  #keep(body: Body, object: ApiObject): void {
+    const { length } = object.bytes
+    const hasRoom = this.#kept.calculatedSize + length + bytesBeside <= keptBytes
+    body.listed += 1
+    if (body.listed > 1 && (hasRoom || body.listed % readsWhenFull === 0))
+      this.#kept.set(body, { ...object, bytes: Buffer.from(new Uint8Array(object.bytes).buffer) })
   }
 
   #opened(scope: ScopeKey, held: Held, bytes: Uint8Array): Uint8Array | undefined {
@@ -142,6 +175,8 @@ export function* grouped<Item>(
 
 /** Bytes read at once: they block the event loop. */
 export const batchBytes = 112 << 10
+/** How much less those that are kept do. */
+const cheaper = 8
 /** Entries of a batch: many small ones are work, too. */
 const batchEntries = 512
 

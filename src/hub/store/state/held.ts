@@ -24,6 +24,8 @@ export class Body {
   readonly digest: number
   /** Larger than of any body before it. */
   readonly serial: number
+  /** How many lists have read it from the disk. */
+  listed = 0
 
   constructor(segment: number, offset: number, [length, digest, serial]: BodyMark | PlacedMark) {
     this.segment = segment
