@@ -13,7 +13,7 @@ export const podPaths = (count = podCount): readonly string[] =>
 /** What the kubelet lists and watches. */
 export const podsOfNode = `/api/v1/pods?fieldSelector=spec.nodeName%3D${nodeName}`
 
-/** Makes the node and its pods, of about 8 KB each in JSON. */
+/** Makes the node and its pods, of about 8 KB each in JSON, which run on the pods' network. */
 export async function seed(admin: Target, count = podCount): Promise<void> {
   await createAll(admin, [
     ['/api/v1/nodes', { metadata: { name: nodeName } }],
@@ -30,6 +30,17 @@ export async function seed(admin: Target, count = podCount): Promise<void> {
       pod(`seed-${at}`, at, nodeName),
     ]),
   )
+  await sendAll(
+    admin,
+    'PATCH',
+    podPaths(count).map((path, at) => [`${path}/status`, { status: runningAt(at) }]),
+  )
+}
+
+/** As a kubelet writes it. */
+function runningAt(at: number): object {
+  const [hostIP, podIP] = ['10.0.0.1', `10.244.${at >> 8}.${at & 255}`]
+  return { phase: 'Running', hostIP, hostIPs: [{ ip: hostIP }], podIP, podIPs: [{ ip: podIP }] }
 }
 
 /** A client of `target` with the certificate that it names. */
@@ -42,19 +53,22 @@ export const clientOf = ({ url, ca, certificate, key }: Target): ApiClient =>
 /** How many objects are made at a time: an API server waits for its disk. */
 const atATime = 8
 
+type Sent = readonly (readonly [path: string, object: object])[]
+
 /** Makes objects at the API server, each at its collection. Throws where one is refused. */
-export async function createAll(
-  target: Target,
-  objects: readonly (readonly [collection: string, object: object])[],
-): Promise<void> {
+export const createAll = (target: Target, objects: Sent): Promise<void> =>
+  sendAll(target, 'POST', objects)
+
+async function sendAll(target: Target, method: 'POST' | 'PATCH', objects: Sent): Promise<void> {
   const client = clientOf(target)
   let next = 0
   const create = async (): Promise<void> => {
     for (let each = objects[next++]; each !== undefined; each = objects[next++]) {
       const [path, object] = each
-      const { status, body } = await client.post(path, object)
-      if (status !== 201)
-        throw new Error(`POST ${path}: ${status} ${body.toString().slice(0, 300)}`)
+      const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'
+      const { status, body } = await client.send(method, path, JSON.stringify(object), type)
+      if (status >= 300)
+        throw new Error(`${method} ${path}: ${status} ${body.toString().slice(0, 300)}`)
     }
   }
   try {
