@@ -34,27 +34,32 @@ export const hostnetworkpropagation = (
   actsWhenDisabled: true,
   // A new pod waits until its network is known: the kubelet would start it on the wrong one.
   create(inputs) {
-    const left = new Set<string>()
+    const left = new Map<string, string>()
     return (pod) => {
       // The answer to a deletion may be a Status.
-      if (pod.kind !== 'Pod' || left.has(pod.uid)) return 'leave'
+      if (pod.kind !== 'Pod') return 'leave'
+      const known = left.get(pod.uid)
+      if (known === running || known === pod.resourceVersion) return 'leave'
       const shown = shownAs(pod, inputs)
       if (shown === 'unknown') return 'withhold'
       if (shown === 'propagated') return propagated
       // It may be what this filter has made of the pod.
       if (pod.value(['spec', 'hostNetwork']) === true) return 'leave'
-      // The kubelet has not started one without a status.
-      if (pod.uid === '' || pod.value(['status', 'hostIP']) === undefined) return 'leave'
+      if (pod.uid === '') return 'leave'
       if (left.size >= mostRemembered) left.clear()
-      left.add(pod.uid)
+      const isRunning = pod.value(['status', 'hostIP']) !== undefined
+      left.set(pod.uid, isRunning ? running : pod.resourceVersion)
       return 'leave'
     }
   },
 })
 
+/** In place of a version: the pod has a status, so that its network stays. */
+const running = 'running'
+
 /**
- * The uids of pods that run, and were left: to find the status in JSON takes as long as to cut the
- * pod out of its list, and most lists and events repeat the same pods. More than a node has.
+ * The pods that were left, by uid: to find the status in JSON takes as long as to cut the pod out
+ * of its list, and most lists and events repeat the same pods. More than a node has.
  */
 const mostRemembered = 1_000
 

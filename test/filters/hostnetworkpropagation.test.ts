@@ -100,7 +100,8 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const applied = (parts: PodParts): ApiObject | undefined =>
       chain.apply(podKind, encoding, podObject(encoding, 'a', parts))
     t.notOk(isPropagated(applied({})), 'a new one is left')
-    t.ok(isPropagated(applied({ status: statuses.onHost })), 'until its status says otherwise')
+    const started = { status: statuses.onHost, metadata: { resourceVersion: '8' } }
+    t.ok(isPropagated(applied(started)), 'until its status says otherwise')
   })
 
   void t.test(`an unreadable pod passes: ${encoding}`, async (t) => {
