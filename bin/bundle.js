@@ -22,14 +22,14 @@ const commandsApart = {
 }
 
 /** Packages that few starts need, by the file that holds each of them alone. */
-const packagesApart = { x509: '@peculiar/x509', jose: 'jose' }
+const packagesApart = { 'x509.cjs': '@peculiar/x509', 'jose.js': 'jose' }
 
 const loadedLate = {
   name: 'loaded-late',
   setup({ onResolve }) {
-    for (const [name, imported] of Object.entries(packagesApart))
+    for (const [file, imported] of Object.entries(packagesApart))
       onResolve({ filter: new RegExp(`^${imported}$`) }, ({ kind }) =>
-        kind === 'dynamic-import' ? { path: `./${name}.js`, external: true } : undefined,
+        kind === 'dynamic-import' ? { path: `./${file}`, external: true } : undefined,
       )
     onResolve({ filter: /\/tracing\/opentelemetry\.ts$/ }, ({ kind }) =>
       kind === 'dynamic-import' ? { path: './opentelemetry.js', external: true } : undefined,
@@ -136,10 +136,12 @@ await build({
   outdir: beside,
   plugins: [builtinsDirectly, loadedLate],
 })
-await build({
-  ...bundled,
-  entryPoints: packagesApart,
-  outdir: beside,
-  // Modules have names for what they export, which esbuild does not see in CommonJS.
-  mainFields: ['module', 'main'],
-})
+for (const [file, imported] of Object.entries(packagesApart))
+  await build({
+    ...bundled,
+    entryPoints: [imported],
+    outfile: join(beside, file),
+    ...(file.endsWith('.cjs') && { format: 'cjs', banner: {} }),
+    // Modules have names for what they export, which esbuild does not see in CommonJS.
+    mainFields: ['module', 'main'],
+  })

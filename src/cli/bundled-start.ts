@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { Script } from 'node:vm'
 import { rootDirAhead } from '../config/root-dir.ts'
@@ -39,9 +40,26 @@ type Bundle = (
   importBeside: (specifier: string) => Promise<unknown>,
 ) => void
 
+const required = new Map<string, WeakRef<object>>()
+
+/**
+ * What `import` loads stays for good. What makes certificates, 3 MB of CommonJS that a hub seldom
+ * needs, is garbage once nothing uses it.
+ */
+async function importBeside(specifier: string): Promise<unknown> {
+  if (!specifier.endsWith('.cjs')) return import(specifier)
+  const known = required.get(specifier)?.deref()
+  if (known) return known
+  const require = createRequire(import.meta.url)
+  const exports = require(specifier) as object
+  delete require.cache[require.resolve(specifier)]
+  required.set(specifier, new WeakRef(exports))
+  return exports
+}
+
 const module: Parameters<Bundle>[0] = { exports: {} }
 const run = script.runInThisContext() as Bundle
-run(module, import.meta.url, import.meta.dirname, bundleScript, (specifier) => import(specifier))
+run(module, import.meta.url, import.meta.dirname, bundleScript, importBeside)
 if (!module.exports.start) throw new Error(`${file} has no command`)
 
 export const { start } = module.exports

@@ -71,7 +71,7 @@ void t.test('the built hub serves offline from its store', async (t) => {
   await cloud.unplug()
   // A start that finds its certificates stored does without what makes them, and one without
   // tracing without OpenTelemetry.
-  rmSync(join(dirname(program), 'cli', 'x509.js'))
+  rmSync(join(dirname(program), 'cli', 'x509.cjs'))
   rmSync(join(dirname(program), 'cli', 'opentelemetry.js'))
 
   const offline = start()
