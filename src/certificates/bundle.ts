@@ -1,11 +1,14 @@
 import { X509Certificate } from 'node:crypto'
 
-/** A certificate in PEM. */
-export const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g
+/** The certificates of a PEM text, one by one, each with the end of its line. */
+export const blocksIn = (pem: string): readonly string[] =>
+  (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
+    (block) => `${block}\n`,
+  )
 
 /** The authorities of a bundle. Blocks that cannot be read are passed over, as in Go. */
 export const authoritiesIn = (bundle: string): readonly X509Certificate[] =>
-  (bundle.match(certificateBlock) ?? []).flatMap((block) => {
+  blocksIn(bundle).flatMap((block) => {
     try {
       return [new X509Certificate(block)]
     } catch {

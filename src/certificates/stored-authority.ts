@@ -4,6 +4,7 @@ import { writeDurablySync } from '../base/durable-file.ts'
 import { makeSyncedFolder } from '../base/folder.ts'
 import { readOwnFile } from '../base/own-file.ts'
 import { CertificateAuthority, type IssuedCertificate } from './authority.ts'
+import { blocksIn } from './bundle.ts'
 
 /** The common name of a hub's own authority. Node names may exceed the limit of a common name. */
 const commonName = 'nodehub-ca'
@@ -53,7 +54,8 @@ const filesIn = (folder: string) => ({ key: join(folder, 'ca.key'), file: join(f
 
 function usableAuthority(folder: string): IssuedCertificate | undefined {
   makeSyncedFolder(folder, 0o700)
-  const [certificate] = readOwnFile(filesIn(folder).file)?.toString().match(firstCertificate) ?? []
+  // Those of others may follow.
+  const [certificate] = blocksIn(readOwnFile(filesIn(folder).file)?.toString() ?? '')
   const key = readOwnFile(filesIn(folder).key, 'secret')?.toString()
   return certificate !== undefined && key !== undefined && belongTogether(certificate, key)
     ? { certificate, key }
@@ -64,9 +66,6 @@ function write(folder: string, { certificate, key }: CertificateAuthority): void
   writeDurablySync(filesIn(folder).key, key)
   writeDurablySync(filesIn(folder).file, certificate)
 }
-
-/** Those of others may follow. */
-const firstCertificate = /^-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/
 
 function belongTogether(certificate: string, key: string): boolean {
   try {

@@ -6,12 +6,12 @@ import { now } from '../base/clock.ts'
 import { writeDurably } from '../base/durable-file.ts'
 import { readOwnFile } from '../base/own-file.ts'
 import type { IssuedCertificate } from './authority.ts'
+import { blocksIn } from './bundle.ts'
 import { pemOfKey } from './keys.ts'
 import { newKey } from './signing-request.ts'
 import { isUsablePair } from './usable-pair.ts'
 import { timeText } from './validity.ts'
 
-const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g
 const privateKey = /-----BEGIN PRIVATE KEY-----[^-]+-----END PRIVATE KEY-----\n?/
 
 /**
@@ -42,7 +42,7 @@ export class StoredPair {
       const target = readlinkSync(this.file)
       if (!this.#isOwn(target)) return undefined
       const text = readOwnFile(join(this.#folder, target), 'secret')?.toString() ?? ''
-      const certificate = text.match(certificates)?.join('') ?? ''
+      const certificate = blocksIn(text).join('')
       const key = privateKey.exec(text)?.[0] ?? ''
       return isUsablePair(certificate, key) ? { certificate, key } : undefined
     } catch {

@@ -1,6 +1,6 @@
 import { hash, X509Certificate } from 'node:crypto'
 import { Secret } from '../base/secret.ts'
-import { certificateBlock } from '../certificates/bundle.ts'
+import { blocksIn } from '../certificates/bundle.ts'
 import { contentOf, readCredentials, type Credentials, type ReadFile } from './credentials.ts'
 import { attempt } from './settings.ts'
 import { matching, orEmpty, type ValueType } from './value.ts'
@@ -53,10 +53,10 @@ export const publicKeyHash: ValueType<string> = {
 /** The certificates of a PEM text, one by one; none if any of them cannot be read. */
 export function certificatesIn(pem: string): readonly string[] {
   try {
-    const all = pem.match(certificateBlock) ?? []
+    const all = blocksIn(pem)
     // Node decodes the key at its first use, and only then finds that it is unreadable.
     for (const each of all) void new X509Certificate(each).publicKey
-    return all.map((each) => `${each}\n`)
+    return all
   } catch {
     return []
   }

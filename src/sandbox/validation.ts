@@ -1,4 +1,5 @@
 import { qualifiedResource } from '../api/kube/gvk.ts'
+import { isSubdomain } from '../api/kube/names.ts'
 import { invalid, StatusError } from '../api/kube/status.ts'
 import type { Kind } from './kinds.ts'
 
@@ -7,10 +8,7 @@ const subdomain =
 
 /** Throws a StatusError 422 for a name that no object can have, worded as apimachinery words it. */
 export function checkName({ kind, gvr: { group } }: Kind, name: string): void {
-  const isName =
-    name.length <= 253 &&
-    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name)
-  if (isName) return
+  if (isSubdomain(name)) return
   const field = 'metadata.name'
   const [reason, message] =
     name === ''

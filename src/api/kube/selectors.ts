@@ -1,3 +1,5 @@
+import { isLabelKey, isLabelValue } from './names.ts'
+
 /** A selector that cannot be parsed; the message says which part, and why. */
 export class MalformedSelector extends Error {
   readonly code = 'MALFORMED_SELECTOR'
@@ -220,11 +222,8 @@ function parseRequirement(part: string): LabelRequirement {
 /** The requirement, if its key and its values can be those of a label. */
 function checked(part: string, requirement: LabelRequirement): LabelRequirement {
   const { key, operator, values } = requirement
-  const [name = '', prefix, ...more] = key.split('/').toReversed()
-  const isPrefix = prefix === undefined || (prefix.length <= 253 && isDomain.test(prefix))
-  if (more.length > 0 || !isPrefix || !isLabelName(name))
-    throw malformed(part, `${JSON.stringify(key)} is no key of a label`)
-  const wrong = values.find((value) => value !== '' && !isLabelName(value))
+  if (!isLabelKey(key)) throw malformed(part, `${JSON.stringify(key)} is no key of a label`)
+  const wrong = values.find((value) => !isLabelValue(value))
   if (wrong !== undefined) throw malformed(part, `${JSON.stringify(wrong)} is no value of a label`)
   if ((operator === 'gt' || operator === 'lt') && integer(values[0]) === undefined)
     throw malformed(part, `${JSON.stringify(values[0])} is no integer`)
@@ -233,10 +232,6 @@ function checked(part: string, requirement: LabelRequirement): LabelRequirement 
 
 const malformed = (part: string, why: string): MalformedSelector =>
   new MalformedSelector(`unable to parse requirement ${JSON.stringify(part)}: ${why}`)
-
-const isLabelName = (text: string): boolean =>
-  text.length <= 63 && /^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/.test(text)
-const isDomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 

@@ -1,16 +1,4 @@
-/**
- * A label's or an annotation's name: at most 63 characters, after a DNS name and a slash where it
- * has a prefix.
- */
-const namePart = /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
-
-/**
- * Whether a text can be the name of a namespace (apimachinery pkg/util/validation, IsDNS1123Label).
- */
-export const isDnsLabel = (name: string): boolean =>
-  /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)
-
-const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+import { isLabelKey, isLabelValue } from '../../api/kube/names.ts'
 
 /**
  * All annotations of one object together, names included (apimachinery
@@ -18,26 +6,16 @@ const dnsSubdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-
  */
 const annotationBytes = 256 * 1024
 
-/**
- * The problem with `name` as the name of a label or a taint (apimachinery pkg/util/validation,
- * IsQualifiedName).
- */
-export function wrongName(name: string): string | undefined {
-  const slash = name.indexOf('/')
-  const prefix = slash < 0 ? undefined : name.slice(0, slash)
-  if (prefix !== undefined && (prefix.length > 253 || !dnsSubdomain.test(prefix)))
-    return `${JSON.stringify(name)}: what stands before the slash is no DNS name`
-  if (!namePart.test(name.slice(slash + 1)))
-    return (
-      `${JSON.stringify(name)}: a name is 1 to 63 letters, digits, '-', '_' and '.', ` +
-      'and begins and ends with a letter or a digit'
-    )
-  return undefined
-}
+/** The problem with `name` as the name of a label or a taint. */
+export const wrongName = (name: string): string | undefined =>
+  isLabelKey(name)
+    ? undefined
+    : `${JSON.stringify(name)}: a name is 1 to 63 letters, digits, '-', '_' and '.', ` +
+      'begins and ends with a letter or a digit, and may have a DNS name and a slash before it'
 
-/** The problem with `value` as the value of a label or a taint (IsValidLabelValue). */
+/** The problem with `value` as the value of a label or a taint. */
 export const wrongValue = (value: string): string | undefined =>
-  value === '' || namePart.test(value)
+  isLabelValue(value)
     ? undefined
     : `${JSON.stringify(value)}: a value is at most 63 letters, digits, '-', '_' and '.', ` +
       'and begins and ends with a letter or a digit'

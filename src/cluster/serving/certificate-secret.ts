@@ -4,6 +4,7 @@ import type { ApiServer } from '../api/api-server.ts'
 import { isConflict } from '../api/failure.ts'
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { CertificateAuthority, type IssuedCertificate } from '../../certificates/authority.ts'
+import { blocksIn } from '../../certificates/bundle.ts'
 
 export interface CertificateSecretOptions {
   readonly api: ApiServer
@@ -151,8 +152,6 @@ export function endOf(certificate: string): Date | undefined {
   }
 }
 
-const pemBlock = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n?/g
-
 /**
  * The state in the data of a Secret; `undefined` where it holds none. Defects show when it is
  * renewed.
@@ -161,9 +160,7 @@ export function stateOfSecret(data: Readonly<Record<string, string>>): ServingSt
   const text = (name: string): string => Buffer.from(data[name] ?? '', 'base64').toString()
   if (text('tls.crt') === '') return undefined
   return {
-    bundle: [...text('ca.crt').matchAll(pemBlock)].map(([block]) =>
-      block.endsWith('\n') ? block : `${block}\n`,
-    ),
+    bundle: blocksIn(text('ca.crt')),
     leaf: { certificate: text('tls.crt'), key: text('tls.key') },
   }
 }

@@ -1,8 +1,6 @@
-import { jitter } from '../../base/clock.ts'
-import { WakeableSleep } from '../../base/wakeable-sleep.ts'
 import { certificatesIn } from '../../config/bootstrap.ts'
-import { messageOf } from '../../config/settings.ts'
 import { apiCall } from './api-call.ts'
+import { CertificateRenewal } from './certificate-renewal.ts'
 import { publishedCa } from './cluster-info.ts'
 
 export interface CaRefreshOptions {
@@ -29,69 +27,45 @@ class UnusableCa extends Error {
  * verifies: a wrong one, and a new CA alone before all servers have its certificates, would cut the
  * hub off.
  */
-export class CaRefresh implements AsyncDisposable {
-  readonly #options: CaRefreshOptions
-  readonly #stopped = new AbortController()
-  readonly #sleep = new WakeableSleep(this.#stopped.signal)
-  readonly #running: Promise<void>
-  #fault: string | undefined
+export const caRefresh = (options: CaRefreshOptions): CertificateRenewal =>
+  new CertificateRenewal({
+    dueMs: () => 0,
+    obtain: ({ signal }) => refreshed(options, signal),
+    onFailure: options.onFailure,
+    pace: {
+      firstRetryMs: options.everyMs,
+      longestRetryMs: options.everyMs,
+      longestDeniedMs: 0,
+      approvalMs: 0,
+      lookMs: 0,
+    },
+  })
 
-  constructor(options: CaRefreshOptions) {
-    this.#options = options
-    this.#running = this.#run()
-  }
-
-  /** To be called when the API servers can be reached again: after a failure, compares now. */
-  wake(): void {
-    if (this.#fault !== undefined) this.#sleep.wake()
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopped.abort()
-    await this.#running
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stopped
-    const { everyMs, onFailure } = this.#options
-    while (!signal.aborted) {
-      try {
-        await this.#refresh(signal)
-        this.#fault = undefined
-      } catch (cause) {
-        if (signal.aborted) return
-        const why = messageOf(cause)
-        if (why !== this.#fault) onFailure(why)
-        this.#fault = why
-      }
-      await this.#sleep.sleep(jitter(everyMs / 2, everyMs))
+async function refreshed(
+  { servers, present, store }: CaRefreshOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const ca = present()
+  if (ca === undefined) return
+  const read = (server: URL, by: string): Promise<string> =>
+    publishedCa(apiCall(server, { ca: by, files: [] }, { signal }))
+  const verified: URL[] = []
+  const published = new Set<string>()
+  let failure: unknown = new UnusableCa('there is no API server')
+  for (const server of servers()) {
+    try {
+      published.add(await read(server, ca))
+      verified.push(server)
+    } catch (cause) {
+      failure = cause
     }
   }
-
-  async #refresh(signal: AbortSignal): Promise<void> {
-    const { servers, present, store } = this.#options
-    const ca = present()
-    if (ca === undefined) return
-    const read = (server: URL, by: string): Promise<string> =>
-      publishedCa(apiCall(server, { ca: by, files: [] }, { signal }))
-    const verified: URL[] = []
-    const published = new Set<string>()
-    let failure: unknown = new UnusableCa('there is no API server')
-    for (const server of servers()) {
-      try {
-        published.add(await read(server, ca))
-        verified.push(server)
-      } catch (cause) {
-        failure = cause
-      }
-    }
-    const [next, ...others] = published
-    if (next === undefined) throw failure
-    if (others.length > 0) throw new UnusableCa('API servers publish different CAs')
-    if (isSame(next, ca)) return
-    for (const server of verified) await read(server, next)
-    if (present() === ca && !signal.aborted) await store(next)
-  }
+  const [next, ...others] = published
+  if (next === undefined) throw failure
+  if (others.length > 0) throw new UnusableCa('API servers publish different CAs')
+  if (isSame(next, ca)) return
+  for (const server of verified) await read(server, next)
+  if (present() === ca && !signal.aborted) await store(next)
 }
 
 /** Whether two bundles have the same certificates, in whatever order. */

@@ -25,7 +25,7 @@ import {
   textOf,
   textOfToken,
 } from './bootstrap-credentials.ts'
-import { CaRefresh } from './ca-refresh.ts'
+import { caRefresh } from './ca-refresh.ts'
 import {
   CertificateRenewal,
   RotationTime,
@@ -98,7 +98,7 @@ export class NodeCertificate implements AsyncDisposable {
   readonly #stored: StoredPair
   readonly #rotation = new RotationTime()
   readonly #renewal: CertificateRenewal
-  readonly #caRefresh: CaRefresh
+  readonly #caRefresh: CertificateRenewal
   #caStored: Promise<void> = Promise.resolve()
 
   constructor(options: NodeCertificateOptions) {
@@ -113,7 +113,7 @@ export class NodeCertificate implements AsyncDisposable {
       onFailure: options.onFailure,
       pace,
     })
-    this.#caRefresh = new CaRefresh({
+    this.#caRefresh = caRefresh({
       servers: options.servers,
       present: () => {
         const config = options.bootstrap()
@@ -136,7 +136,7 @@ export class NodeCertificate implements AsyncDisposable {
    */
   wake(): void {
     this.#renewal.wake()
-    this.#caRefresh.wake()
+    if (this.#caRefresh.fault !== undefined) this.#caRefresh.wake()
   }
 
   /**
@@ -147,7 +147,7 @@ export class NodeCertificate implements AsyncDisposable {
     if (!this.#options.bootstrap()) return false
     await writeDurably(obtainedFiles(this.#options.rootDir).token, `${textOfToken(token)}\n`)
     this.#renewal.retry()
-    this.#caRefresh.wake()
+    this.wake()
     return true
   }
 

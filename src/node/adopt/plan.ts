@@ -1,5 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { dirname, join } from 'node:path'
+import { blocksIn } from '../../certificates/bundle.ts'
 import { pemOfKey } from '../../certificates/keys.ts'
 import { now } from '../../base/clock.ts'
 import { readConfig } from '../../config/config.ts'
@@ -305,10 +306,7 @@ function ownOfYurthub(
   const obtained = obtainedFiles(rootDir)
   const target = `${obtained.name}-0.pem`
   const key = pemOfKey(createPrivateKey(certificate.key.reveal()))
-  const chain = certificate.chain.match(
-    /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
-  )
-  const content = `${chain?.join('\n')}\n${key}`
+  const content = `${blocksIn(certificate.chain).join('')}${key}`
   return {
     value,
     from: pair,

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto'
-import { certificateBlock } from '../../../certificates/bundle.ts'
+import { blocksIn } from '../../../certificates/bundle.ts'
 import { namesText, outsideValidity, timeText } from '../../../certificates/validity.ts'
 import type { Credentials } from '../../../config/credentials.ts'
 import type { ServingCredentials } from '../../../http/server/listener.ts'
@@ -37,17 +37,18 @@ export function certificateStatuses(
   at: number,
   renewalFaults: RenewalFaults = {},
 ): readonly CertificateStatus[] {
-  const leaf = (chain: string | undefined): string | undefined =>
-    chain?.match(certificateBlock)?.[0]
+  const leaf = (chain = ''): string | undefined => blocksIn(chain)[0]
   const of = (
     use: CertificateStatus['use'],
-    pem: string | undefined,
+    pem = '',
     file?: string,
   ): readonly CertificateStatus[] =>
-    (pem?.match(certificateBlock) ?? []).slice(0, mostOfOneUse).flatMap((block) => {
-      const one = statusOf(block, at)
-      return one ? [{ use, ...one, ...(file !== undefined && { file }) }] : []
-    })
+    blocksIn(pem)
+      .slice(0, mostOfOneUse)
+      .flatMap((block) => {
+        const one = statusOf(block, at)
+        return one ? [{ use, ...one, ...(file !== undefined && { file }) }] : []
+      })
   const obtained = (use: keyof RenewalFaults, one: CertificateStatus): CertificateStatus => {
     const renewalFault = renewalFaults[use]
     return renewalFault === undefined ? one : { ...one, renewalFault }
