@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { now, afterUnlessClosed } from '../../base/clock.ts'
 import type { OpenList } from '../../base/open-list.ts'
-import { rawHead } from '../exchange/raw-head.ts'
+import { closingHead } from '../exchange/closing-head.ts'
 import type { Incoming, WireReply } from '../exchange/exchange.ts'
 import { HeaderList } from '../exchange/headers.ts'
 import {
@@ -320,8 +320,7 @@ async function answerUpgrade(
   }
   if (reply.kind === 'bytes') throw new Error('a stream of bytes cannot answer an upgrade')
   const { status, headers } = reply
-  const closing = headers.with('Connection', 'close')
-  socket.write(rawHead(status, reasonPhrase(status), closing), 'latin1')
+  socket.write(closingHead(status, reasonPhrase(status), headers), 'latin1')
   endWith(socket, request.method === 'HEAD' ? '' : reply.body)
   // What the client still sends is discarded, but its end is seen only after that.
   socket.resume()

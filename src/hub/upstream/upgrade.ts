@@ -1,16 +1,19 @@
-import type { IncomingMessage } from 'node:http'
+import type { Agent as AnyAgent, ClientRequest, IncomingMessage } from 'node:http'
+import { Agent as TlsAgent } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
+import util from 'node:util'
+import type HttpProxy from 'http-proxy'
 import { onAbort } from '../../base/abort.ts'
 import { after, elapsed, afterUnlessClosed } from '../../base/clock.ts'
-import { request } from '../../base/node-http.ts'
+import { Agent as PlainAgent } from '../../base/node-http.ts'
 import type { OpenList } from '../../base/open-list.ts'
 import { resetSocket } from '../../base/reset-socket.ts'
 import type { Connections } from '../../http/client/connections.ts'
+import { closingHead } from '../../http/exchange/closing-head.ts'
 import type { Exchange, UpgradeReply } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
-import { rawHead } from '../../http/exchange/raw-head.ts'
 import { endSpan } from '../../tracing/span.ts'
 import type { Cloud } from './cloud.ts'
 import { attemptSpan, Unreachable, outgoingHeaders } from './forward.ts'
@@ -27,6 +30,11 @@ export const upgradeAnswerMs = 60_000
 const lingerMs = 1_000
 
 export type Upgrade = (exchange: Exchange) => Promise<UpgradeReply>
+
+/** http-proxy's passes over an upgrade, which its types leave out. */
+interface WithPasses {
+  wsPasses: { readonly name: string }[]
+}
 
 /** A connection that was made for one upgrade, and the request to send on it. */
 export interface UpgradeTarget {
@@ -69,12 +77,16 @@ export const upgrader = (
     }
   }, answerMs)
 
+// Loaded with the first upgrade: many nodes never have one.
+let loading: Promise<HttpProxy> | undefined
+
 /** The same, to where `open` connects. */
 export function upgraderTo(
   open: (exchange: Exchange) => Promise<UpgradeTarget>,
   answerMs: number = upgradeAnswerMs,
 ): Upgrade {
   return async (exchange) => {
+    const proxy = await (loading ??= upgradingProxy())
     const target = await open(exchange)
     const { socket: upstreamSocket, origin, underWay, received } = target
     const gone = onAbort(exchange.signal, () => upstreamSocket.destroy())
@@ -95,6 +107,7 @@ export function upgraderTo(
       explanation: { upstream: origin },
       finalStatus: answered,
       take: (socket, head) => {
+        answerCallbacks.set(socket, tell)
         const late = after(answerMs, () => socket.destroy())
         void answered.then(() => late[Symbol.dispose]())
         if (received) upstreamSocket.on('data', received)
@@ -107,10 +120,40 @@ export function upgraderTo(
           upstreamSocket.destroy()
           tell(0)
         })
-        join(socket, head, sent(exchange, target), tell)
+        proxy.ws(asRequest(exchange, socket, target), socket, head, {
+          target: origin,
+          agent: handing(upstreamSocket, origin),
+        })
       },
     }
   }
+}
+
+/**
+ * Called with the status of the answer, by the client's socket: http-proxy's events identify the
+ * request by nothing else.
+ */
+const answerCallbacks = new WeakMap<Duplex, (status: number) => void>()
+
+async function upgradingProxy(): Promise<HttpProxy> {
+  // http-proxy reads util._extend when it loads. Node prints a deprecation warning at its first
+  // use, and documents Object.assign as the replacement.
+  Object.assign(util, { _extend: Object.assign })
+  const { default: httpProxy } = await import('http-proxy')
+  const proxy = httpProxy.createProxyServer({ ws: true, xfwd: false, changeOrigin: true })
+  // The first pass destroys every upgrade but a WebSocket's GET; SPDY upgrades by POST.
+  const passes = proxy as unknown as WithPasses
+  passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader')
+  proxy.on('proxyReqWs', (request, client, socket) => {
+    // http-proxy would rewrite the path, and merge double slashes.
+    request.path = client.url ?? '/'
+    request.once('upgrade', () => answerCallbacks.get(socket)?.(101))
+    answerRefusals(request, socket)
+  })
+  proxy.on('error', (_error, _request, socket) => {
+    if (socket instanceof Socket) breakOff(socket)
+  })
+  return proxy
 }
 
 /** Connects to the first upstream that accepts. */
@@ -136,53 +179,69 @@ async function connect(
   throw new Unreachable(false, failure)
 }
 
-/** The request upstream, with the fields that the hub passes on, on the connection of its own. */
-function sent({ method, headers }: Exchange, { socket, url, headers: passed }: UpgradeTarget) {
-  const asking = request({ createConnection: () => socket, method, path: url, setHost: false })
-  const { raw } = passed.with('Connection', 'Upgrade').with('Upgrade', headers.get('upgrade') ?? '')
-  for (let i = 0; i < raw.length; i += 2) asking.appendHeader(raw[i] ?? '', raw[i + 1] ?? '')
-  asking.end()
-  return asking
+/** An agent for one connection that exists already. */
+function handing(socket: Socket, origin: string): AnyAgent {
+  const agent = origin.startsWith('https:')
+    ? new TlsAgent({ keepAlive: false })
+    : new PlainAgent({ keepAlive: false })
+  agent.createConnection = () => socket
+  return agent
 }
 
-/**
- * Passes the answer on to the client, and from a 101 on the bytes of both ends. `head`: what the
- * client has sent after its request.
- */
-function join(
+/** The part of a request that http-proxy reads, with the fields that the hub passes on. */
+function asRequest(
+  { method, headers }: Exchange,
   socket: Duplex,
-  head: Buffer,
-  asking: ReturnType<typeof sent>,
-  tell: (status: number) => void,
-): void {
-  asking.on('error', () => breakOff(socket))
-  asking.once('response', (response: IncomingMessage) => {
-    tell(response.statusCode ?? 0)
-    passRefusal(response, socket)
-  })
-  asking.once('upgrade', (response: IncomingMessage, upstream: Duplex, first: Buffer) => {
-    tell(101)
-    upstream.on('error', () => breakOff(socket))
-    const headers = new HeaderList(response.rawHeaders)
-    socket.write(rawHead(101, 'Switching Protocols', headers), 'latin1')
-    socket.write(first)
-    upstream.write(head)
-    upstream.pipe(socket).pipe(upstream)
-  })
+  { url, headers: passed }: UpgradeTarget,
+): IncomingMessage {
+  const sent = passed.with('Connection', 'Upgrade').with('Upgrade', headers.get('upgrade') ?? '')
+  return {
+    method,
+    url,
+    headers: grouped(sent),
+    socket,
+    connection: socket,
+  } as unknown as IncomingMessage
+}
+
+/** Fields by name in their own case, repeated ones as lists: node:http sends these unchanged. */
+function grouped(headers: HeaderList): Record<string, string | string[]> {
+  const fields = new Map<string, { name: string; values: string[] }>()
+  for (let i = 0; i < headers.raw.length; i += 2) {
+    const name = headers.raw[i] ?? ''
+    const field = fields.get(name.toLowerCase()) ?? { name, values: [] }
+    field.values.push(headers.raw[i + 1] ?? '')
+    fields.set(name.toLowerCase(), field)
+  }
+  return Object.fromEntries(
+    [...fields.values()].map(({ name, values }) => {
+      const [only] = values
+      // http-proxy rewrites the host by this very name.
+      const key = name.toLowerCase() === 'host' ? 'host' : name
+      return [key, values.length === 1 && only !== undefined ? only : values]
+    }),
+  )
 }
 
 /**
  * A server that does not upgrade says why in an ordinary answer, by which clients choose the next
- * protocol to try. The hub passes it on unchanged; it ends with the connection.
+ * protocol to try. The hub passes it on unchanged. http-proxy's own handler would fold its fields
+ * and leave a chunked body unchunked; http-proxy adds that handler after it has announced the
+ * request, so the hub removes it in the next tick.
  */
-function passRefusal(response: IncomingMessage, socket: Duplex): void {
-  const { statusCode = 0, statusMessage = '', rawHeaders } = response
-  const headers = new HeaderList(rawHeaders).without((name) => ofFraming.has(name))
-  socket.write(rawHead(statusCode, statusMessage, headers.with('Connection', 'close')), 'latin1')
-  response.pipe(socket)
-  socket.once('finish', () => afterUnlessClosed(socket, lingerMs, () => socket.destroy()))
-  response.once('close', () => {
-    if (!response.complete) breakOff(socket)
+function answerRefusals(request: ClientRequest, socket: Duplex): void {
+  process.nextTick(() => {
+    request.removeAllListeners('response').once('response', (response: IncomingMessage) => {
+      const { statusCode = 0, statusMessage = '' } = response
+      answerCallbacks.get(socket)?.(statusCode)
+      const headers = new HeaderList(response.rawHeaders).without((name) => ofFraming.has(name))
+      socket.write(closingHead(statusCode, statusMessage, headers), 'latin1')
+      response.pipe(socket)
+      socket.once('finish', () => afterUnlessClosed(socket, lingerMs, () => socket.destroy()))
+      response.once('close', () => {
+        if (!response.complete) breakOff(socket)
+      })
+    })
   })
 }
 
