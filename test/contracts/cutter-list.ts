@@ -27,7 +27,7 @@ export function cutList(
   const objects: ApiObject[] = []
   let head: ListHead | undefined
   for (const chunk of chunks) {
-    const cut = cutter.push(chunk)
+    const cut = cutter.push([chunk])
     if (cut.head) {
       if (head) throw new Error('two heads')
       head = cut.head

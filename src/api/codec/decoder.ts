@@ -11,7 +11,7 @@ export interface ListHead {
   readonly bytes: readonly Uint8Array[]
 }
 
-/** What one chunk of a list completed. */
+/** What chunks of a list completed. */
 export interface DecodedChunk {
   /** Present once, before or with the first batch. */
   readonly head?: ListHead
@@ -45,7 +45,8 @@ export interface DecodedListEnd extends ListEnd {
  * a `PumpList`); a list whose first item names none either is malformed.
  */
 export interface ListDecoder {
-  push(chunk: Uint8Array): DecodedChunk
+  /** The next chunks of the body. */
+  push(chunks: readonly Uint8Array[]): DecodedChunk
   /** The body has ended. */
   end(): DecodedListEnd
 }

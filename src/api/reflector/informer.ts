@@ -174,7 +174,7 @@ export const requestedReads = ({ encoding, open, listQuery }: RequestedReads): I
         { ...query, ...(next !== '' && { continue: next }) },
         signal,
       )) {
-        const { batch } = decoder.push(chunk)
+        const { batch } = decoder.push([chunk])
         if (batch) take(batch.objects)
       }
       const { meta } = decoder.end()

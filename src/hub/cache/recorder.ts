@@ -1,4 +1,4 @@
-import { asBuffer, joined } from '../../base/bytes.ts'
+import { asBuffer } from '../../base/bytes.ts'
 import { cursorOf } from '../../api/codec/cursor.ts'
 import { listDecoder } from '../../api/codec/list-decoder.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
@@ -315,14 +315,14 @@ export class Recorder {
     const replayable = new ReplayableBody(reply)
     try {
       const opening = await replayable.prefix(showsProjection)
-      const representation = answeredRepresentation(exchange, encoding, joined(opening))
+      const representation = answeredRepresentation(exchange, encoding, opening)
       if (representation === undefined) return replayable.replay()
       if (representation.projection === 'table')
         return this.#whole(exchange, replayable.replay(), (whole) =>
           this.#table(exchange, info, representation, whole),
         )
       const cutter = listDecoder(encoding, representation.projection)
-      const pieces = opening.map((chunk) => cutter.push(chunk))
+      const pieces = [cutter.push([opening])]
       for (;;) {
         const head = pieces.find((piece) => piece.head !== undefined)?.head
         if (head) {
@@ -341,7 +341,7 @@ export class Recorder {
         }
         const next = await replayable.chunks.next()
         if (next.done === true) throw new MalformedBody('a list ended before its objects began')
-        pieces.push(...next.value.map((chunk) => cutter.push(chunk)))
+        pieces.push(cutter.push(next.value))
       }
     } catch (error) {
       if (!(error instanceof MalformedBody)) return brokenAnswer(error)

@@ -31,14 +31,14 @@ export class ReplayableBody {
   }
 
   /** The beginning of the body: as much as `isEnough`, or all of it. */
-  async prefix(isEnough: (bytes: Buffer) => boolean): Promise<Uint8Array[]> {
-    const parts: Uint8Array[] = []
-    while (!isEnough(joined(parts))) {
+  async prefix(isEnough: (bytes: Buffer) => boolean): Promise<Buffer> {
+    let start = joined([])
+    while (!isEnough(start)) {
       const next = await this.chunks.next()
       if (next.done === true) break
-      parts.push(...next.value)
+      start = joined(start.length === 0 ? next.value : [start, ...next.value])
     }
-    return parts
+    return start
   }
 
   /** The body; `undefined` where it is longer than `most` bytes: then it can only be replayed. */

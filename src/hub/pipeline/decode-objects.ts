@@ -84,7 +84,7 @@ function listIn(
   { body: _cut, ...reply }: BodyReply,
 ): ListReply | undefined {
   const cutter = listDecoder(representation.encoding, representation.projection)
-  const { head, batch } = cutter.push(body)
+  const { head, batch } = cutter.push([body])
   const end = cutter.end()
   // A Status reports the result in place of the objects.
   if (!head?.gvk.kind.endsWith('List') || isPartial(objectKind(head.gvk))) return undefined

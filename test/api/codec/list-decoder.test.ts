@@ -35,9 +35,9 @@ const malformed = { code: 'MALFORMED_BODY' }
 void t.test('an object carried over does not retain its chunks', async (t) => {
   const cutter = listDecoder('json', 'object')
   const start = list(`[{"metadata":{"name":"a"}}`).slice(0, -2)
-  cutter.push(Buffer.from(start))
-  cutter.push(Buffer.from(`${' '.repeat(100_000)},{"metadata":{"name":"b",`))
-  const { batch } = cutter.push(Buffer.from(`"uid":"u"}}${' '.repeat(100_000)}`))
+  cutter.push([Buffer.from(start)])
+  cutter.push([Buffer.from(`${' '.repeat(100_000)},{"metadata":{"name":"b",`)])
+  const { batch } = cutter.push([Buffer.from(`"uid":"u"}}${' '.repeat(100_000)}`)])
   t.equal(batch?.objects[0]?.name, 'b')
   t.ok((batch?.objects[0]?.bytes.buffer.byteLength ?? Infinity) < 100_000)
 })
@@ -48,15 +48,15 @@ void t.test('a carried part of an object is copied from its chunk', async (t) =>
   chunk.write(list('[{"metadata":{"name":"a'), chunk.length - 200)
   const open = chunk.indexOf('}\n', chunk.length - 200)
   const first = chunk.subarray(chunk.length - 200, open)
-  cutter.push(first)
+  cutter.push([first])
   chunk.fill('x')
-  t.equal(cutter.push(Buffer.from('b"}}')).batch?.objects[0]?.name, 'ab')
+  t.equal(cutter.push([Buffer.from('b"}}')]).batch?.objects[0]?.name, 'ab')
 })
 
 void t.test('the kind is that of the first item until the list’s own arrives', async (t) => {
   const body = fixture('custom-list.json')
   const half = body.indexOf('"kind":"PumpList"')
-  const { head, batch } = listDecoder('json', 'object').push(body.subarray(0, half))
+  const { head, batch } = listDecoder('json', 'object').push([body.subarray(0, half)])
   t.equal(head?.gvk.kind, 'PumpList')
   t.equal(batch?.objects.length, 1)
 })
@@ -89,9 +89,9 @@ void t.test('white space without an end is refused, wherever it stands', async (
   const blank = Buffer.alloc(1024 * 1024, ' ')
   for (const begun of ['[', '[{}', '[{},', '[{},{}']) {
     const cutter = listDecoder('json', 'object')
-    cutter.push(Buffer.from(`{"kind":"PodList","apiVersion":"v1","items":${begun}`))
+    cutter.push([Buffer.from(`{"kind":"PodList","apiVersion":"v1","items":${begun}`)])
     t.throws(() => {
-      for (let i = 0; i < 64; i++) cutter.push(blank)
+      for (let i = 0; i < 64; i++) cutter.push([blank])
     }, malformed)
   }
 })
@@ -181,10 +181,10 @@ void t.test(
     const chunk = Buffer.alloc(1024 * 1024, 'x')
     for (const start of ['[{"a":"', '[],"a":"', '[{"metadata":{"name":"a"}}', 'null,"a":"']) {
       const cutter = listDecoder('json', 'object')
-      cutter.push(Buffer.from(list(start).slice(0, -2)))
+      cutter.push([Buffer.from(list(start).slice(0, -2))])
       const filler = start.endsWith('"') ? chunk : Buffer.alloc(chunk.length, ' ')
       t.throws(() => {
-        for (let at = 0; at < 18; at++) cutter.push(filler)
+        for (let at = 0; at < 18; at++) cutter.push([filler])
         cutter.end()
       }, malformed)
     }
@@ -227,7 +227,7 @@ void t.test('fields of a protobuf list may come in any order, unknown ones too',
 void t.test('items leave while the rest of a protobuf list is still to come', async (t) => {
   const body = fixture('pods-list.pb')
   const cutter = listDecoder('protobuf', 'object')
-  const { head, batch } = cutter.push(body.subarray(0, 2_500))
+  const { head, batch } = cutter.push([body.subarray(0, 2_500)])
   t.equal(head?.gvk.kind, 'PodList')
   t.equal(batch?.objects[0]?.name, 'bare')
 })

@@ -1,4 +1,4 @@
-import { asBuffer } from '../../../base/bytes.ts'
+import { joined } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { Projection } from '../../kube/media-type.ts'
 import type { ApiObject } from '../../kube/object.ts'
@@ -48,8 +48,8 @@ export class JsonListDecoder implements ListDecoder {
     this.#projection = projection
   }
 
-  push(chunk: Uint8Array): DecodedChunk {
-    const bytes = asBuffer(chunk)
+  push(chunks: readonly Uint8Array[]): DecodedChunk {
+    const bytes = joined(chunks)
     const objects: ApiObject[] = []
     const pieces: Uint8Array[] = []
     let at = 0

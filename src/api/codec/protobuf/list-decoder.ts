@@ -1,7 +1,6 @@
-import { asBuffer } from '../../../base/bytes.ts'
+import { joined, lengthOf } from '../../../base/bytes.ts'
 import type { GVK } from '../../kube/gvk.ts'
 import type { ApiObject } from '../../kube/object.ts'
-import { CarriedBytes } from '../carried-bytes.ts'
 import {
   decodedChunk,
   type DecodedChunk,
@@ -16,16 +15,16 @@ import { Fields, lengthType, readHeader, type Header } from './wire.ts'
 /** The field number of the items in every list. */
 export const itemsNumber = 2
 
-/** The longest tag and length of a field. */
-const longestHeader = 20
-
 /**
  * See `ListDecoder`. Reads a list field by field, in the envelope and in its `raw` alike; only
  * `raw` itself is not buffered. Fields other than items belong to the head, the items or the tail
  * by their position.
  */
 export class ProtobufListDecoder implements ListDecoder {
-  readonly #carry = new CarriedBytes()
+  /** A field that is not complete yet, from its beginning. */
+  #carried: readonly Uint8Array[] = []
+  /** Its length; 0 while unknown. */
+  #needed = 0
   #headReturned = false
   readonly #head: Uint8Array[] = []
   /** Fields after the last item: part of the tail, unless another item follows. */
@@ -37,15 +36,13 @@ export class ProtobufListDecoder implements ListDecoder {
   #rawSeen = false
   #itemSeen = false
   #meta = { resourceVersion: '', continue: '' }
-  /** The length of the carried field; 0 while unknown. */
-  #needed = 0
   #objects: ApiObject[] = []
   #pieces: Uint8Array[] = []
 
-  push(chunk: Uint8Array): DecodedChunk {
-    const bytes = asBuffer(chunk)
-    let at = this.#complete(bytes)
-    while (at >= 0 && at < bytes.length) at = this.#field(bytes, at)
+  push(chunks: readonly Uint8Array[]): DecodedChunk {
+    const parts = [...this.#carried, ...chunks]
+    if (lengthOf(parts) >= this.#needed) this.#fields(joined(parts))
+    else this.#carried = parts
     const objects = this.#objects
     const pieces = merged(this.#pieces)
     this.#objects = []
@@ -58,58 +55,31 @@ export class ProtobufListDecoder implements ListDecoder {
   }
 
   end(): DecodedListEnd {
-    if (!this.#gvk || !this.#rawSeen || this.#rawLeft > 0 || this.#carry.length > 0) {
+    if (!this.#gvk || !this.#rawSeen || this.#rawLeft > 0 || this.#carried.length > 0) {
       throw new MalformedBody('the list ends too early')
     }
     return { gvk: this.#gvk, meta: this.#meta, extra: '', tail: this.#after }
   }
 
-  /** Completes the carried field; -1 if the chunk is too short. */
-  #complete(bytes: Buffer): number {
-    const carried = this.#carry.length
-    if (carried === 0) return 0
-    if (this.#needed === 0) {
-      const start = this.#carry.take(bytes.subarray(0, longestHeader))
-      const needed = this.#neededFor(start)
-      this.#carry.add(start.subarray(0, carried))
-      if (needed === 0) {
-        this.#carry.add(bytes)
-        return -1
-      }
-      this.#needed = needed
-    }
-    const missing = this.#needed - carried
-    if (missing > bytes.length) {
-      this.#carry.add(bytes)
-      return -1
-    }
-    const field = this.#carry.take(bytes.subarray(0, missing))
+  /** Reads all complete fields, and carries the rest. */
+  #fields(bytes: Buffer): void {
     this.#needed = 0
-    this.#field(field, 0)
-    return missing
+    let at = 0
+    while (at < bytes.length) {
+      const end = this.#field(bytes, at)
+      if (end < 0) break
+      at = end
+    }
+    this.#carried = at < bytes.length ? [bytes.subarray(at)] : []
   }
 
-  /**
-   * How many bytes of the field that begins with `start` are needed; 0 if `start` is too short to
-   * tell.
-   */
-  #neededFor(start: Buffer): number {
-    if (!this.#begun) return magic.length
-    const header = this.#header(start, 0)
-    return header ? (this.#isRaw(header) ? header.valueStart : header.end) : 0
-  }
-
-  /**
-   * Reads the field at `at` if it is complete, else carries the rest. Returns where the next
-   * begins, or -1.
-   */
+  /** Reads the field at `at` if it is complete. Returns where the next begins, or -1. */
   #field(bytes: Buffer, at: number): number {
     if (!this.#begun) return this.#magic(bytes, at)
     const header = this.#header(bytes, at)
     const end = header && (this.#isRaw(header) ? header.valueStart : header.end)
     if (!header || end === undefined || end > bytes.length) {
       this.#needed = end === undefined ? 0 : end - at
-      this.#carry.add(bytes.subarray(at))
       return -1
     }
     const whole = bytes.subarray(at, end)
@@ -125,7 +95,6 @@ export class ProtobufListDecoder implements ListDecoder {
     }
     if (length < magic.length) {
       this.#needed = magic.length
-      this.#carry.add(bytes.subarray(at))
       return -1
     }
     this.#begun = true
