@@ -37,16 +37,17 @@ export class ProtobufListDecoder implements ListDecoder {
   #itemSeen = false
   #meta = { resourceVersion: '', continue: '' }
   #objects: ApiObject[] = []
-  #pieces: Uint8Array[] = []
+  /** Where those begin and end in what is read, with what is between them; -1: none yet. */
+  #from = -1
+  #to = -1
 
   push(chunks: readonly Uint8Array[]): DecodedChunk {
     const parts = [...this.#carried, ...chunks]
-    if (lengthOf(parts) >= this.#needed) this.#fields(joined(parts))
-    else this.#carried = parts
+    const isEnough = lengthOf(parts) >= this.#needed
+    const pieces = isEnough ? this.#fields(joined(parts)) : []
+    if (!isEnough) this.#carried = parts
     const objects = this.#objects
-    const pieces = merged(this.#pieces)
     this.#objects = []
-    this.#pieces = []
     const isWhole = this.#itemSeen || (this.#rawSeen && this.#rawLeft === 0)
     const isDue = isWhole && !this.#headReturned
     const head = isDue && this.#gvk ? { gvk: this.#gvk, bytes: this.#head } : undefined
@@ -61,8 +62,11 @@ export class ProtobufListDecoder implements ListDecoder {
     return { gvk: this.#gvk, meta: this.#meta, extra: '', tail: this.#after }
   }
 
-  /** Reads all complete fields, and carries the rest. */
-  #fields(bytes: Buffer): void {
+  /** Reads all complete fields, and carries the rest. Returns the bytes of their items. */
+  #fields(bytes: Buffer): readonly Uint8Array[] {
+    const before = [...this.#after]
+    this.#from = this.#itemSeen ? 0 : -1
+    this.#to = -1
     this.#needed = 0
     let at = 0
     while (at < bytes.length) {
@@ -71,6 +75,7 @@ export class ProtobufListDecoder implements ListDecoder {
       at = end
     }
     this.#carried = at < bytes.length ? [bytes.subarray(at)] : []
+    return this.#to < 0 ? [] : [...before, bytes.subarray(this.#from, this.#to)]
   }
 
   /** Reads the field at `at` if it is complete. Returns where the next begins, or -1. */
@@ -82,9 +87,10 @@ export class ProtobufListDecoder implements ListDecoder {
       this.#needed = end === undefined ? 0 : end - at
       return -1
     }
-    const whole = bytes.subarray(at, end)
-    if (this.#rawLeft > 0) this.#inside(header, whole, bytes.subarray(header.valueStart, end))
-    else this.#outside(header, whole, bytes.subarray(header.valueStart, end))
+    const value = bytes.subarray(header.valueStart, end)
+    if (this.#rawLeft === 0) this.#outside(header, bytes.subarray(at, end), value)
+    else if (header.number === itemsNumber) this.#item(header, value, at)
+    else this.#beside(header, bytes.subarray(at, end), value)
     return end
   }
 
@@ -129,17 +135,19 @@ export class ProtobufListDecoder implements ListDecoder {
     this.#aside(whole, over)
   }
 
-  #inside(header: Header, whole: Buffer, value: Buffer): void {
+  #item(header: Header, value: Buffer, at: number): void {
+    if (header.type !== lengthType) throw new MalformedBody('an item that is no message')
+    if (!this.#gvk) throw new MalformedBody('an envelope that says its kind too late')
+    this.#rawLeft -= header.end - at
+    this.#objects.push(apiObject(value))
+    this.#itemSeen = true
+    if (this.#from < 0) this.#from = at
+    this.#to = header.end
+    this.#after = []
+  }
+
+  #beside(header: Header, whole: Buffer, value: Buffer): void {
     this.#rawLeft -= whole.length
-    if (header.number === itemsNumber) {
-      if (header.type !== lengthType) throw new MalformedBody('an item that is no message')
-      if (!this.#gvk) throw new MalformedBody('an envelope that says its kind too late')
-      this.#objects.push(apiObject(value))
-      this.#itemSeen = true
-      this.#pieces.push(...this.#after, whole)
-      this.#after = []
-      return
-    }
     if (header.number === metadataNumber) {
       if (header.type !== lengthType) throw new MalformedBody('metadata that is no message')
       this.#readMeta(value)
@@ -166,24 +174,4 @@ export class ProtobufListDecoder implements ListDecoder {
       else if (fields.number === 3) this.#meta.continue = fields.string
     }
   }
-}
-
-/** Joins adjacent pieces of one chunk. */
-function merged(pieces: readonly Uint8Array[]): Uint8Array[] {
-  const runs: Uint8Array[] = []
-  for (const piece of pieces) {
-    const last = runs.at(-1)
-    if (
-      last &&
-      last.buffer === piece.buffer &&
-      last.byteOffset + last.byteLength === piece.byteOffset
-    ) {
-      runs[runs.length - 1] = Buffer.from(
-        last.buffer as ArrayBuffer,
-        last.byteOffset,
-        last.byteLength + piece.byteLength,
-      )
-    } else runs.push(piece)
-  }
-  return runs
 }
