@@ -88,7 +88,8 @@ async function main(): Promise<void> {
     await row(`replace ${count}, all changed`, () => replace(store, (objects = many(count))), times)
     await row(`replace ${count}, nothing changed`, () => replace(store, objects))
     await row(`list ${count}`, () => {
-      for (const batch of store.list(pods)?.batches ?? []) if (batch.length === 0) throw new Error()
+      for (const batch of store.list(pods)?.batches ?? [])
+        if (batch.objects.length === 0) throw new Error()
     })
     await store[Symbol.asyncDispose]()
     await row(

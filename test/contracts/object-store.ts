@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import type { ListBatch } from '../../src/api/codec/list.ts'
 import type { WatchEvent } from '../../src/api/codec/watch.ts'
 import type { GVK } from '../../src/api/kube/gvk.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
@@ -11,6 +12,7 @@ import type {
   CollectionKey,
   ObjectKey,
   ObjectStore,
+  StoredList,
 } from '../../src/hub/store/store.ts'
 
 export const json = 'json' as RepresentationKey
@@ -87,9 +89,12 @@ export async function replace(
 export const texts = (objects: readonly (ApiObject | undefined)[]): (string | undefined)[] =>
   objects.map((object) => object && Buffer.from(object.bytes).toString())
 
+export const objectsOf = ({ batches }: Pick<StoredList, 'batches'>): ApiObject[] =>
+  [...batches].flatMap(({ objects }) => objects)
+
 export function listed(store: ObjectStore, key: CollectionKey): (string | undefined)[] | undefined {
   const list = store.list(key)
-  return list && texts([...list.batches].flat())
+  return list && texts(objectsOf(list))
 }
 
 export function got(store: ObjectStore, key: ObjectKey): string | undefined {
@@ -151,7 +156,7 @@ export function objectStoreContract(
     t.equal(list.extra, extra)
     t.ok(list.confirmedAt >= before)
     t.strictSame(
-      [...list.batches].flat().map((each) => ({ ...each, bytes: String(Buffer.from(each.bytes)) })),
+      objectsOf(list).map((each) => ({ ...each, bytes: String(Buffer.from(each.bytes)) })),
       [
         { ...elsewhere, bytes: 'a at 3' },
         { ...object('a', 1), bytes: 'a at 1' },
@@ -169,7 +174,7 @@ export function objectStoreContract(
     })
     const { uid } = object('a', 1)
     t.strictSame(seen, [`a ${uid} 1`, `b ${object('b', 2).uid} 2`])
-    t.strictSame(list && texts([...list.batches].flat()), ['b at 2'])
+    t.strictSame(list && texts(objectsOf(list)), ['b at 2'])
   })
 
   promise('a new list replaces the old one atomically', async (t, store) => {
@@ -201,13 +206,14 @@ export function objectStoreContract(
       )
     await replace(store, collection(), head(199), big(100))
     const batches = store.list(collection())!.batches[Symbol.iterator]()
-    const first = batches.next().value as readonly ApiObject[]
-    t.ok(first.length < 40, 'it comes in runs')
+    const first = batches.next().value as ListBatch
+    t.ok(first.objects.length < 40, 'it comes in runs')
     await replace(store, collection(), head(299), big(200))
     await replace(store, collection(), head(399), big(300))
     await store.put(keyOf('other'), pod, object('other', 400))
-    const read = [...first]
-    for (let next = batches.next(); !next.done; next = batches.next()) read.push(...next.value)
+    const read = [...first.objects]
+    for (let next = batches.next(); !next.done; next = batches.next())
+      read.push(...next.value.objects)
     t.strictSame(new Set(read.map(({ bytes }) => bytes[0])), new Set([0x31]))
     t.equal(read.length, 40)
   })

@@ -4,7 +4,7 @@ import { storedKey } from '../../src/base/stored-key.ts'
 import type { ApiObject } from '../../src/api/kube/object.ts'
 import { documentAt } from '../../src/hub/store/document.ts'
 import type { CollectionKey, ObjectStore } from '../../src/hub/store/store.ts'
-import { collection, got, keyOf, object } from '../contracts/object-store.ts'
+import { collection, got, keyOf, object, objectsOf } from '../contracts/object-store.ts'
 
 /** The content of the stored secrets, which no file may contain. */
 export const plain = 'cGFzc3dvcmQ6IGh1bnRlcjI='
@@ -54,7 +54,7 @@ export function stateIn(store: ObjectStore, register: string): string {
   if (key) {
     const list = store.list(key)
     if (!list) return 'none'
-    return stateOf(list.resourceVersion, [...list.batches].flat())
+    return stateOf(list.resourceVersion, objectsOf(list))
   }
   if (register === 'document') return got(store, document) ?? 'none'
   const found = store.get(single)

@@ -40,8 +40,8 @@ void t.test('resurrection: the store forgets that objects were deleted', async (
 
 void t.test('a torn list: the store gives half of its objects', async (t) => {
   using _ = brokenLists((stored) => {
-    const objects = [...stored.batches].flat()
-    return { ...stored, batches: [objects.slice(0, Math.ceil(objects.length / 2))] }
+    const objects = [...stored.batches].flatMap((batch) => batch.objects)
+    return { ...stored, batches: [{ objects: objects.slice(0, Math.ceil(objects.length / 2)) }] }
   })
   await isFound(t, [2, 1])
 })

@@ -1,8 +1,10 @@
+import { lengthOf } from '../../base/bytes.ts'
 import { apiVersionOf, type GVK } from '../kube/gvk.ts'
 import type { Encoding } from '../kube/media-type.ts'
 import type { ApiObject, ListMeta } from '../kube/object.ts'
 import type { Status } from '../kube/status.ts'
 import { goJson } from './json/write.ts'
+import type { ListBatch } from './list.ts'
 import { enveloped, envelopeEnd, envelopeHead } from './protobuf/envelope.ts'
 import { itemsNumber } from './protobuf/list-decoder.ts'
 import { writeStatus } from './protobuf/status.ts'
@@ -61,6 +63,21 @@ export function listItems(encoding: Encoding, objects: readonly ApiObject[]): Ui
         ? [bytes]
         : [comma, bytes],
   )
+}
+
+/** The objects as a batch, copied into one buffer in which nothing else is. */
+export function ownBatch(encoding: Encoding, objects: readonly ApiObject[]): Required<ListBatch> {
+  const parts = listItems(encoding, objects)
+  const bytes = Buffer.allocUnsafeSlow(lengthOf(parts))
+  const copies = new Map<Uint8Array, Uint8Array>()
+  let at = 0
+  for (const part of parts) {
+    bytes.set(part, at)
+    copies.set(part, bytes.subarray(at, at + part.byteLength))
+    at += part.byteLength
+  }
+  const copied = objects.map((each) => ({ ...each, bytes: copies.get(each.bytes) ?? each.bytes }))
+  return { objects: copied, bytes: [bytes] }
 }
 
 /** The length of what `listItems` returns. */

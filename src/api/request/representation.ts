@@ -114,6 +114,10 @@ function representationOf(
   return undefined
 }
 
+/** That of the stored objects of such a representation. */
+export const encodingOf = (key: RepresentationKey): Encoding =>
+  key.startsWith('protobuf') ? 'protobuf' : 'json'
+
 /** For people: `JSON`, `protobuf`, `table (JSON)`, `metadata (protobuf)`. */
 export function representationText(key: string): string {
   const [encoding = '', projection] = key.split(';')

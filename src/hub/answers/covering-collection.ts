@@ -93,6 +93,8 @@ export function storedList(
     selection.selects(gvk, representation.encoding, object)
   return {
     ...stored,
-    batches: Iterator.from(stored.batches).map((objects) => objects.filter(selected)),
+    batches: Iterator.from(stored.batches).map(({ objects }) => ({
+      objects: objects.filter(selected),
+    })),
   }
 }

@@ -1,4 +1,4 @@
-import { listKind, objectKind } from '../../api/codec/list.ts'
+import { listKind, objectKind, type ListBatch } from '../../api/codec/list.ts'
 import { goJson } from '../../api/codec/json/write.ts'
 import { jsonOfObject } from '../../api/codec/members.ts'
 import { openObject, type ObjectOfKind } from '../../api/codec/object.ts'
@@ -207,9 +207,9 @@ function shownObject(encoding: Encoding, { gvk, object }: ObjectOfKind): ShownOb
 /** Objects of one batch. */
 const batchSize = 64
 
-function* batchesOf(all: readonly Entry[]): Generator<readonly ApiObject[]> {
+function* batchesOf(all: readonly Entry[]): Generator<ListBatch> {
   for (let at = 0; at < all.length; at += batchSize)
-    yield all.slice(at, at + batchSize).flatMap(({ item }) => item() ?? [])
+    yield { objects: all.slice(at, at + batchSize).flatMap(({ item }) => item() ?? []) }
 }
 
 /** An object in JSON with its kind. */

@@ -1,11 +1,12 @@
-import { turn, now } from '../../base/clock.ts'
+import { now } from '../../base/clock.ts'
+import { TimeSlices } from '../../base/time-slices.ts'
+import type { ListBatch } from '../../api/codec/list.ts'
 import type { ObjectOfKind } from '../../api/codec/object.ts'
 import { listHead, listTail } from '../../api/codec/render.ts'
 import type { ListReply, ObjectReply, WatchReply, Exchange } from '../../http/exchange/exchange.ts'
 import { HeaderList } from '../../http/exchange/headers.ts'
 import { mediaType } from '../../api/kube/media-type.ts'
 import { expired } from '../../api/kube/status.ts'
-import type { ApiObject } from '../../api/kube/object.ts'
 import type { Representation } from '../../api/request/representation.ts'
 import type { StoredList } from '../store/store.ts'
 
@@ -34,7 +35,7 @@ export function listReply(representation: Representation, stored: StoredList): L
   // Protobuf has the length of a list before its first object, so all of it is read here. JSON is
   // read while it is sent.
   const batches = representation.encoding === 'protobuf' ? [...stored.batches] : stored.batches
-  const objects = Array.isArray(batches) ? batches.flat() : []
+  const objects = Array.isArray(batches) ? batches.flatMap((batch) => batch.objects) : []
   return {
     kind: 'list',
     from: 'cache',
@@ -66,12 +67,11 @@ async function* once<T>(value: T): AsyncGenerator<T> {
 }
 
 /** Serves other requests between two batches of a long list. */
-async function* inTurn(
-  batches: Iterable<readonly ApiObject[]>,
-): AsyncGenerator<{ objects: readonly ApiObject[] }> {
-  for (const objects of batches) {
-    if (objects.length > 0) yield { objects }
-    await turn()
+async function* inTurn(batches: Iterable<ListBatch>): AsyncGenerator<ListBatch> {
+  const slices = new TimeSlices()
+  for (const batch of batches) {
+    if (batch.objects.length > 0) yield batch
+    await slices.pause()
   }
 }
 

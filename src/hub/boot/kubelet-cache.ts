@@ -104,7 +104,7 @@ export function kubeletCache(store: ObjectStore, nodeName: string): KubeletCache
           encoding: found.representation.encoding,
           gvk: objectKind(stored.gvk),
           confirmedAt: stored.confirmedAt,
-          objects: Iterator.from(stored.batches).flatMap((batch) => batch),
+          objects: Iterator.from(stored.batches).flatMap(({ objects }) => objects),
         }
       )
     },

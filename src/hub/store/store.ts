@@ -106,7 +106,7 @@ export interface StoredList {
    * Throws a `StoreFailure` where it cannot be read to its end: one with a damaged object is
    * unknown from then on.
    */
-  readonly batches: Iterable<readonly ApiObject[]>
+  readonly batches: Iterable<ListBatch>
 }
 
 /** The metadata of a list that was read to its end. */

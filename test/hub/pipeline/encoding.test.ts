@@ -34,7 +34,7 @@ function listOf(path: string): ListReply {
     resourceVersion: '7',
     extra: '',
     confirmedAt: 0,
-    batches: Array.from({ length: Number(batches) }, () => objects),
+    batches: Array.from({ length: Number(batches) }, () => ({ objects })),
   })
 }
 

@@ -138,7 +138,7 @@ export class CacheWatcher {
   *#backfill(): Generator<readonly WatchEvent[]> {
     const { backfill, selection, gvk, encoding, bookmarks } = this.#parts
     if (!backfill) return
-    for (const objects of backfill) {
+    for (const { objects } of backfill) {
       const shown = objects.filter((object) => selection.selects(gvk, encoding, object))
       if (shown.length > 0) yield shown.map((object) => ({ type: 'ADDED', object }) as const)
     }

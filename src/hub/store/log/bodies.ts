@@ -1,6 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { crc32 } from 'node:zlib'
+import type { ListBatch } from '../../../api/codec/list.ts'
+import { ownBatch } from '../../../api/codec/render.ts'
 import type { ApiObject } from '../../../api/kube/object.ts'
+import { encodingOf } from '../../../api/request/representation.ts'
+import { lengthOf } from '../../../base/bytes.ts'
 import { StoreFailure } from '../store.ts'
 import { textOfScope, type ScopeKey } from '../state/address.ts'
 import { failureOf, isOfDisk } from './faults.ts'
@@ -18,21 +22,29 @@ const closeBytes = 4 << 10
 const mostAtOnce = 56 << 10
 
 /**
- * The pods of a node, 500 in JSON and in protobuf. Of Secrets what was opened is kept: the key that
- * opens them is in memory, too.
+ * Lists of 500 pods, one in JSON and one in protobuf. Of Secrets what was opened is kept: the key
+ * that opens them is in memory, too.
  */
 const keptBytes = 8 << 20
 /** What an object that is kept takes besides its bytes. */
 const bytesBeside = 512
-/** Where all that is full, so many lists have to read an object before it takes others' place. */
+/**
+ * Where all that is full, so many lists have to read a batch before it takes others' place: lists
+ * that are longer would push out themselves.
+ */
 const readsWhenFull = 8
+
+/** A part of a list, as it was found undamaged: not of the buffer that was read, but a copy. */
+interface KeptBatch extends Required<ListBatch> {
+  readonly bodies: readonly Body[]
+}
 
 /** Reads bodies from the log, and prepares them for it. */
 export class Bodies {
-  /** What lists have read more than once, as it was found undamaged. */
-  readonly #kept = new LRUCache<Body, ApiObject>({
+  /** What lists have read more than once, by the first body of each batch. */
+  readonly #kept = new LRUCache<Body, KeptBatch>({
     maxSize: keptBytes,
-    sizeCalculation: ({ bytes }) => bytes.byteLength + bytesBeside,
+    sizeCalculation: ({ objects, bytes }) => lengthOf(bytes) + objects.length * bytesBeside,
   })
   readonly #folder: LogFolder
   readonly #seal: Seal
@@ -61,52 +73,51 @@ export class Bodies {
 
   /**
    * The objects in the order given; `undefined` for a damaged one, which is reported. Throws a
-   * `StoreFailure` where the disk cannot be read. `keeps`: they are likely to be read again.
+   * `StoreFailure` where the disk cannot be read.
    */
-  read(scope: ScopeKey, wanted: readonly Held[], keeps = false): (ApiObject | undefined)[] {
+  read(scope: ScopeKey, wanted: readonly Held[]): (ApiObject | undefined)[] {
     const found: (ApiObject | undefined)[] = []
-    for (let next = wanted[0]; next; next = wanted[found.length]) {
-      const kept = this.#kept.get(next.body)
-      if (kept) {
-        found.push(kept)
-        continue
-      }
+    while (found.length < wanted.length) {
       const run = runFrom(wanted, found.length)
       const bytes = this.#bytesOf(run.map(({ body }) => body))
       for (const [index, held] of run.entries()) {
         const plain = bytes[index] && this.#opened(scope, held, bytes[index])
         if (!plain) this.#onDamaged(scope, held)
         const { namespace, name, uid, version: resourceVersion } = held
-        const object = plain && { namespace, name, uid, resourceVersion, bytes: plain }
-        if (keeps && object) this.#keep(held.body, object)
-        found.push(object)
+        found.push(plain && { namespace, name, uid, resourceVersion, bytes: plain })
       }
     }
     return found
   }
 
   /** All of them, a batch at a time. Throws a `StoreFailure` where one cannot be read. */
-  *batches(scope: ScopeKey, wanted: Iterable<Held>): Generator<readonly ApiObject[]> {
-    const bytesOf = ({ body }: Held): number =>
-      this.#kept.has(body) ? body.length / cheaper : body.length
-    for (const batch of grouped(wanted, bytesOf, batchBytes, batchEntries))
-      yield this.#readAll(scope, batch)
+  *batches(scope: ScopeKey, wanted: Iterable<Held>): Generator<ListBatch> {
+    const all = [...wanted]
+    let at = 0
+    for (let first = all[at]; first; first = all[at]) {
+      const batch = this.#batch(scope, first.body, all.slice(at, at + batchEntries))
+      yield batch
+      at += batch.objects.length
+    }
   }
 
-  #readAll(scope: ScopeKey, wanted: readonly Held[]): readonly ApiObject[] {
-    const objects = this.read(scope, wanted, true).filter((each) => each !== undefined)
-    if (objects.length < wanted.length)
+  #batch(scope: ScopeKey, first: Body, wanted: readonly Held[]): ListBatch {
+    const kept = this.#kept.get(first)
+    if (kept?.bodies.every((body, at) => body === wanted[at]?.body)) return kept
+    this.#kept.delete(first)
+    // What is kept begins a batch of its own.
+    const bytesOf = ({ body }: Held): number => (this.#kept.has(body) ? Infinity : body.length)
+    const [held = []] = grouped(wanted, bytesOf, batchBytes)
+    const objects = this.read(scope, held).filter((each) => each !== undefined)
+    if (objects.length < held.length)
       throw new StoreFailure('an object of the list is damaged, or gone')
-    return objects
-  }
-
-  /** A copy: the bytes are a part of all that was read at once. */
-  #keep(body: Body, object: ApiObject): void {
-    const { length } = object.bytes
-    const hasRoom = this.#kept.calculatedSize + length + bytesBeside <= keptBytes
-    body.listed += 1
-    if (body.listed > 1 && (hasRoom || body.listed % readsWhenFull === 0))
-      this.#kept.set(body, { ...object, bytes: Buffer.from(new Uint8Array(object.bytes).buffer) })
+    first.listed += 1
+    const hasRoom = this.#kept.calculatedSize + batchBytes <= keptBytes
+    if (first.listed === 1 || (!hasRoom && first.listed % readsWhenFull !== 0)) return { objects }
+    const encoding = encodingOf(scope.partition.representation)
+    const batch = { bodies: held.map(({ body }) => body), ...ownBatch(encoding, objects) }
+    this.#kept.set(first, batch)
+    return batch
   }
 
   #opened(scope: ScopeKey, held: Held, bytes: Uint8Array): Uint8Array | undefined {
@@ -156,13 +167,12 @@ export function* grouped<Item>(
   items: Iterable<Item>,
   bytesOf: (item: Item) => number,
   mostBytes: number,
-  most = Infinity,
 ): Iterable<readonly Item[]> {
   let group: Item[] = []
   let sum = 0
   for (const item of items) {
     const bytes = bytesOf(item)
-    if (group.length > 0 && (sum + bytes > mostBytes || group.length >= most)) {
+    if (group.length > 0 && sum + bytes > mostBytes) {
       yield group
       group = []
       sum = 0
@@ -175,8 +185,6 @@ export function* grouped<Item>(
 
 /** Bytes read at once: they block the event loop. */
 export const batchBytes = 112 << 10
-/** How much less those that are kept do. */
-const cheaper = 8
 /** Entries of a batch: many small ones are work, too. */
 const batchEntries = 512
 

@@ -27,7 +27,7 @@ const stored = (): StoredList => ({
   changedAt: '48',
   extra: '',
   confirmedAt: 0,
-  batches: [[object]],
+  batches: [{ objects: [object] }],
 })
 
 /** A store with one collection. */
