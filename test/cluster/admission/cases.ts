@@ -108,15 +108,20 @@ const patch = (path: string, what: string, body: JsonObject): Case => ({
   status: 200,
 })
 
+const newPool = (what: string, spec: JsonObject): Case => create(pools, what, poolOf('new', spec))
+
+const newNode = (what: string, labels: JsonObject): Case =>
+  create(nodes, what, nodeOf('new', labels))
+
+/** A change of labels of a node, or through its status. */
+const relabel = (node: string, what: string, ...entries: [string, Json][]): Case =>
+  patch(`${nodes}/${node}`, what, { metadata: { labels: Object.fromEntries(entries) } })
+
 const refused = (said: RegExp, asked: Case, down?: Case['down']): Case => ({
   ...asked,
   status: 422,
   said,
   ...(down && { down }),
-})
-
-const labels = (...entries: [string, Json][]): JsonObject => ({
-  metadata: { labels: Object.fromEntries(entries) },
 })
 
 /** What v1beta1 has no field for. */
@@ -136,7 +141,7 @@ const keptWhole: readonly [readonly string[], Json] = [
 
 export const poolCases: readonly Case[] = [
   {
-    ...create(pools, 'a new pool has its defaults', { ...poolOf('new', {}) }),
+    ...newPool('a new pool has its defaults', {}),
     shown: [
       [['spec', 'type'], 'Edge'],
       [['spec', 'leaderElectionStrategy'], 'random'],
@@ -153,11 +158,7 @@ export const poolCases: readonly Case[] = [
     down: unanswered,
   },
   {
-    ...create(
-      pools,
-      'a pool of type Cloud, too',
-      poolOf('new', { type: 'Cloud', leaderReplicas: 2 }),
-    ),
+    ...newPool('a pool of type Cloud, too', { type: 'Cloud', leaderReplicas: 2 }),
     shown: [
       [label('nodepool.openyurt.io/type'), 'cloud'],
       [['spec', 'leaderReplicas'], 2],
@@ -165,12 +166,8 @@ export const poolCases: readonly Case[] = [
     down: unanswered,
   },
   {
-    ...create(pools, 'what is shared already is not shared twice', {
-      ...poolOf('new', {
-        poolScopeMetadata: [
-          { group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' },
-        ],
-      }),
+    ...newPool('what is shared already is not shared twice', {
+      poolScopeMetadata: [{ group: 'discovery.k8s.io', version: 'v1', resource: 'endpointslices' }],
     }),
     shown: [
       [
@@ -185,11 +182,7 @@ export const poolCases: readonly Case[] = [
   },
   refused(
     /use type: Edge/,
-    create(
-      pools,
-      'a Cloud pool has no host network',
-      poolOf('new', { type: 'Cloud', hostNetwork: true }),
-    ),
+    newPool('a Cloud pool has no host network', { type: 'Cloud', hostNetwork: true }),
     unanswered,
   ),
   refused(
@@ -200,38 +193,30 @@ export const poolCases: readonly Case[] = [
     }),
     { status: 500, said: /conversion webhook/ },
   ),
-  refused(/Fog/, create(pools, 'there is no type Fog', poolOf('new', { type: 'Fog' })), unanswered),
+  refused(/Fog/, newPool('there is no type Fog', { type: 'Fog' }), unanswered),
   refused(
     /dice/,
-    create(pools, 'there is no strategy dice', poolOf('new', { leaderElectionStrategy: 'dice' })),
+    newPool('there is no strategy dice', { leaderElectionStrategy: 'dice' }),
     unanswered,
   ),
   refused(
     /spec\.annotations/,
-    create(pools, 'an annotation needs a name', poolOf('new', { annotations: { '-&#foo': '' } })),
+    newPool('an annotation needs a name', { annotations: { '-&#foo': '' } }),
     unanswered,
   ),
   refused(
     /spec\.labels/,
-    create(pools, 'a label needs a value that can be', poolOf('new', { labels: { a: 'not ok!' } })),
+    newPool('a label needs a value that can be', { labels: { a: 'not ok!' } }),
     unanswered,
   ),
   refused(
     /spec\.labels.*follow/,
-    create(
-      pools,
-      'a pool does not label its nodes as another',
-      poolOf('new', { labels: { [nodepool]: 'b' } }),
-    ),
+    newPool('a pool does not label its nodes as another', { labels: { [nodepool]: 'b' } }),
     unanswered,
   ),
   refused(
     /spec\.taints/,
-    create(
-      pools,
-      'a taint needs a name',
-      poolOf('new', { taints: [{ key: '-', effect: 'NoSchedule' }] }),
-    ),
+    newPool('a taint needs a name', { taints: [{ key: '-', effect: 'NoSchedule' }] }),
     unanswered,
   ),
   refused(
@@ -310,7 +295,7 @@ export const poolCases: readonly Case[] = [
 
 export const nodeCases: readonly Case[] = [
   {
-    ...create(nodes, 'a new node of a host-network pool', nodeOf('new', { [nodepool]: 'host' })),
+    ...newNode('a new node of a host-network pool', { [nodepool]: 'host' }),
     shown: [
       [label(hostnetwork), 'true'],
       [annotation(previous), memory('host', true)],
@@ -318,11 +303,10 @@ export const nodeCases: readonly Case[] = [
     down: { status: 201 },
   },
   {
-    ...create(
-      nodes,
-      'of a standard pool, with a label that is wrong',
-      nodeOf('new', { [nodepool]: 'standard', [hostnetwork]: 'true' }),
-    ),
+    ...newNode('of a standard pool, with a label that is wrong', {
+      [nodepool]: 'standard',
+      [hostnetwork]: 'true',
+    }),
     shown: [
       [label(hostnetwork), null],
       [annotation(previous), memory('standard', false)],
@@ -330,7 +314,7 @@ export const nodeCases: readonly Case[] = [
     down: { status: 201 },
   },
   {
-    ...create(nodes, 'with a wish', nodeOf('new', { [desired]: 'host' })),
+    ...newNode('with a wish', { [desired]: 'host' }),
     shown: [
       [label(nodepool), 'host'],
       [label(hostnetwork), 'true'],
@@ -338,11 +322,7 @@ export const nodeCases: readonly Case[] = [
     down: { status: 201 },
   },
   {
-    ...create(
-      nodes,
-      'with a wish and a pool',
-      nodeOf('new', { [desired]: 'host', [nodepool]: 'standard' }),
-    ),
+    ...newNode('with a wish and a pool', { [desired]: 'host', [nodepool]: 'standard' }),
     shown: [
       [label(nodepool), 'standard'],
       [label(hostnetwork), null],
@@ -350,11 +330,7 @@ export const nodeCases: readonly Case[] = [
     down: { status: 201 },
   },
   {
-    ...create(
-      nodes,
-      'of a pool that is not there',
-      nodeOf('new', { [nodepool]: 'gone', [hostnetwork]: 'true' }),
-    ),
+    ...newNode('of a pool that is not there', { [nodepool]: 'gone', [hostnetwork]: 'true' }),
     shown: [
       [label(nodepool), 'gone'],
       [label(hostnetwork), 'true'],
@@ -362,11 +338,7 @@ export const nodeCases: readonly Case[] = [
     ],
   },
   {
-    ...create(
-      nodes,
-      'of no pool, with a label that is wrong',
-      nodeOf('new', { [hostnetwork]: 'true' }),
-    ),
+    ...newNode('of no pool, with a label that is wrong', { [hostnetwork]: 'true' }),
     shown: [[label(hostnetwork), null]],
     down: { status: 201 },
   },
@@ -389,14 +361,14 @@ export const nodeCases: readonly Case[] = [
   },
   refused(
     /take this label off before another/,
-    patch(`${nodes}/in-standard`, 'a node is not moved', labels([nodepool, 'host'])),
+    relabel('in-standard', 'a node is not moved', [nodepool, 'host']),
   ),
   refused(
     /take this label off before another/,
-    patch(`${nodes}/in-host/status`, 'nor by way of its status', labels([nodepool, 'standard'])),
+    relabel('in-host/status', 'nor by way of its status', [nodepool, 'standard']),
   ),
   {
-    ...patch(`${nodes}/in-host`, 'a node leaves its pool', labels([nodepool, null])),
+    ...relabel('in-host', 'a node leaves its pool', [nodepool, null]),
     shown: [
       [label(nodepool), null],
       [label(hostnetwork), 'true'],
@@ -404,55 +376,45 @@ export const nodeCases: readonly Case[] = [
   },
   refused(
     /only the controller/,
-    patch(`${nodes}/in-host`, 'it keeps the label', labels([nodepool, null], [hostnetwork, null])),
+    relabel('in-host', 'it keeps the label', [nodepool, null], [hostnetwork, null]),
   ),
   refused(
     /only the controller/,
-    patch(`${nodes}/in-host/status`, 'also by way of its status', labels([hostnetwork, null])),
+    relabel('in-host/status', 'also by way of its status', [hostnetwork, null]),
   ),
   refused(
     /only the controller/,
-    patch(`${nodes}/orphan`, 'no user puts the label on', labels([hostnetwork, 'true'])),
+    relabel('orphan', 'no user puts the label on', [hostnetwork, 'true']),
   ),
   {
     ...refused(
       /only the controller/,
-      patch(`${nodes}/orphan/status`, 'nor does its kubelet', labels([hostnetwork, 'true'])),
+      relabel('orphan/status', 'nor does its kubelet', [hostnetwork, 'true']),
     ),
     as: 'system:node:orphan',
   },
   {
-    ...patch(`${nodes}/orphan`, 'the controller does', labels([hostnetwork, 'true'])),
+    ...relabel('orphan', 'the controller does', [hostnetwork, 'true']),
     as: 'controller',
     shown: [[label(hostnetwork), 'true']],
   },
   refused(
     /was in a standard pool and .* is a host-network pool: delete the Node/,
-    patch(
-      `${nodes}/left-standard`,
-      'a standard node enters no host-network pool',
-      labels([nodepool, 'host']),
-    ),
+    relabel('left-standard', 'a standard node enters no host-network pool', [nodepool, 'host']),
   ),
-  refused(
-    /was in a standard pool/,
-    patch(`${nodes}/left-standard`, 'nor by a wish', labels([desired, 'host'])),
-    { status: 200 },
-  ),
+  refused(/was in a standard pool/, relabel('left-standard', 'nor by a wish', [desired, 'host']), {
+    status: 200,
+  }),
   refused(
     /was in a host-network pool and .* is a standard pool: delete the Node/,
-    patch(
-      `${nodes}/left-host`,
-      'a host-network node enters no standard pool',
-      labels([nodepool, 'standard']),
-    ),
+    relabel('left-host', 'a host-network node enters no standard pool', [nodepool, 'standard']),
   ),
   refused(
     /was in a host-network pool/,
-    patch(`${nodes}/left-gone`, 'nor by the label alone', labels([nodepool, 'standard'])),
+    relabel('left-gone', 'nor by the label alone', [nodepool, 'standard']),
   ),
   {
-    ...patch(`${nodes}/left-host`, 'it enters another of its kind', labels([nodepool, 'host-too'])),
+    ...relabel('left-host', 'it enters another of its kind', [nodepool, 'host-too']),
     shown: [[annotation(previous), memory('host', true)]],
   },
   refused(
@@ -474,7 +436,7 @@ export const nodeCases: readonly Case[] = [
     }),
   ),
   {
-    ...patch(`${nodes}/orphan`, 'an orphan enters a pool', labels([nodepool, 'host'])),
+    ...relabel('orphan', 'an orphan enters a pool', [nodepool, 'host']),
     shown: [
       [annotation(previous), '{"nodePool":"host","hostNetwork":true}'],
       [label(hostnetwork), null],
@@ -482,12 +444,12 @@ export const nodeCases: readonly Case[] = [
     down: { status: 200 },
   },
   {
-    ...patch(`${nodes}/orphan/status`, 'also by way of its status', labels([nodepool, 'standard'])),
+    ...relabel('orphan/status', 'also by way of its status', [nodepool, 'standard']),
     shown: [[annotation(previous), '{"nodePool":"standard","hostNetwork":false}']],
     down: { status: 200 },
   },
   {
-    ...patch(`${nodes}/orphan`, 'or desires to', labels([desired, 'standard'])),
+    ...relabel('orphan', 'or desires to', [desired, 'standard']),
     shown: [
       [label(nodepool), 'standard'],
       [annotation(previous), '{"nodePool":"standard","hostNetwork":false}'],
@@ -495,7 +457,7 @@ export const nodeCases: readonly Case[] = [
     down: { status: 200 },
   },
   {
-    ...patch(`${nodes}/orphan`, 'or enters one that is not there', labels([nodepool, 'gone'])),
+    ...relabel('orphan', 'or enters one that is not there', [nodepool, 'gone']),
     shown: [
       [label(nodepool), 'gone'],
       [annotation(previous), null],
@@ -503,14 +465,10 @@ export const nodeCases: readonly Case[] = [
   },
   refused(
     /only nodes themselves/,
-    patch(
-      `${nodes}/orphan`,
-      'a user does not make it an edge worker',
-      labels([edgeWorker, 'true']),
-    ),
+    relabel('orphan', 'a user does not make it an edge worker', [edgeWorker, 'true']),
   ),
   {
-    ...patch(`${nodes}/orphan`, 'but by itself', labels([edgeWorker, 'true'])),
+    ...relabel('orphan', 'but by itself', [edgeWorker, 'true']),
     as: 'system:node:orphan',
     shown: [[label(edgeWorker), 'true']],
   },
