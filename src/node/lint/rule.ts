@@ -10,7 +10,7 @@ export interface RuleFinding {
   readonly level?: Level
 }
 
-interface RuleDescription {
+export interface Rule {
   readonly id: string
   /** Of what it finds, as a rule. */
   readonly level: Level
@@ -20,18 +20,8 @@ interface RuleDescription {
   readonly reason: string
   /** Where it comes from. */
   readonly document: string
+  /** Checks a pod, or a template of pods. */
+  readonly checkPod?: (pod: PodSubject, context: Context) => Iterable<RuleFinding>
+  /** Checks a whole object of any kind; the rule checks the kind itself. */
+  readonly checkObject?: (object: JsonObject, context: Context) => Iterable<RuleFinding>
 }
-
-/** A rule about pods, and about templates of pods. */
-export interface PodRule extends RuleDescription {
-  readonly about: 'pod'
-  readonly check: (pod: PodSubject, context: Context) => Iterable<RuleFinding>
-}
-
-/** A rule about a whole object of any kind; the rule checks the kind itself. */
-export interface ObjectRule extends RuleDescription {
-  readonly about: 'object'
-  readonly check: (object: JsonObject, context: Context) => Iterable<RuleFinding>
-}
-
-export type Rule = PodRule | ObjectRule

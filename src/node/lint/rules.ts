@@ -54,10 +54,10 @@ export const rules: readonly Rule[] = [
 export function findingsIn(object: JsonObject, context: Context): readonly Finding[] {
   const pods = podsOf(object)
   return rules.flatMap((rule) => {
-    const found =
-      rule.about === 'pod'
-        ? pods.flatMap((pod) => [...rule.check(pod, context)])
-        : [...rule.check(object, context)]
+    const found = [
+      ...pods.flatMap((pod) => [...(rule.checkPod?.(pod, context) ?? [])]),
+      ...(rule.checkObject?.(object, context) ?? []),
+    ]
     return found.map(({ path, message, level }) => ({
       rule: rule.id,
       level: level ?? rule.level,

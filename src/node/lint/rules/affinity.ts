@@ -4,19 +4,18 @@ import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
 import { requiredTerms } from '../placement.ts'
 import { inSpec } from '../pod.ts'
-import type { PodRule } from '../rule.ts'
+import type { Rule } from '../rule.ts'
 
 const termsPath = [...requiredNodeAffinity.slice(1), 'nodeSelectorTerms']
 
-export const affinityValueNotText: PodRule = {
-  about: 'pod',
+export const affinityValueNotText: Rule = {
   id: 'affinity-value-not-text',
   level: 'error',
   title: 'a value of node affinity that is no text',
   reason:
     'Values of labels are texts; the API server refuses true, and every number, without quotes.',
   document: documents.assigning,
-  *check(pod) {
+  *checkPod(pod) {
     for (const [number, term] of (requiredTerms(pod) ?? []).entries()) {
       for (const [each, expression] of listAt(term, 'matchExpressions').entries()) {
         for (const [index, value] of listAt(expression, 'values').entries()) {
@@ -32,15 +31,14 @@ export const affinityValueNotText: PodRule = {
   },
 }
 
-export const affinityMatchesNothing: PodRule = {
-  about: 'pod',
+export const affinityMatchesNothing: Rule = {
   id: 'affinity-matches-nothing',
   level: 'warning',
   title: 'a term of node affinity that matches no node',
   reason:
     'A term without expressions matches no node, and not every node: alone it keeps the pod off all of them.',
   document: documents.assigning,
-  *check(pod) {
+  *checkPod(pod) {
     for (const [number, term] of (requiredTerms(pod) ?? []).entries()) {
       if (!isEmptyTerm(term)) continue
       yield {

@@ -2,7 +2,7 @@ import { optionalTextAt } from '../../../api/kube/json-at.ts'
 import { documents } from '../documents.ts'
 import { placementOf } from '../placement.ts'
 import { inSpec, onHostNetwork, type PodSubject } from '../pod.ts'
-import type { PodRule } from '../rule.ts'
+import type { Rule } from '../rule.ts'
 
 const policyOf = (pod: PodSubject): string =>
   optionalTextAt(pod.spec, 'dnsPolicy') ?? 'ClusterFirst'
@@ -11,15 +11,14 @@ const policyOf = (pod: PodSubject): string =>
  * Without CoreDNS and kube-proxy no name of the cluster is resolved; and no other name either, as
  * the pod does not use the node's resolvers.
  */
-export const clusterDnsOnHostNetwork: PodRule = {
-  about: 'pod',
+export const clusterDnsOnHostNetwork: Rule = {
   id: 'cluster-dns-on-host-network-pool',
   level: 'error',
   title: 'dnsPolicy ClusterFirstWithHostNet on a host-network pool',
   reason:
     'On the nodes of a host-network pool runs no kube-proxy, so that the address of the cluster DNS leads nowhere: every name the pod looks up fails, those outside the cluster included.',
   document: documents.podDns,
-  *check(pod, context) {
+  *checkPod(pod, context) {
     if (policyOf(pod) !== 'ClusterFirstWithHostNet') return
     const { hostNetwork, standard, unknown } = placementOf(pod, context)
     if (hostNetwork.length === 0) return
@@ -40,15 +39,14 @@ export const clusterDnsOnHostNetwork: PodRule = {
   },
 }
 
-export const hostDnsOnStandardNode: PodRule = {
-  about: 'pod',
+export const hostDnsOnStandardNode: Rule = {
   id: 'host-dns-on-standard-node',
   level: 'warning',
   title: 'hostNetwork without a dnsPolicy on a standard node',
   reason:
     'With hostNetwork the kubelet takes dnsPolicy ClusterFirst, which is the default, for Default without a word: names of services are not resolved.',
   document: documents.podDns,
-  *check(pod, context) {
+  *checkPod(pod, context) {
     if (!onHostNetwork(pod) || policyOf(pod) !== 'ClusterFirst' || pod.fragment) return
     const { standard, unknown } = placementOf(pod, context)
     if (!standard || unknown.length > 0) return

@@ -4,17 +4,16 @@ import type { PoolFacts } from '../context.ts'
 import { documents } from '../documents.ts'
 import { isExcluded, placementOf } from '../placement.ts'
 import { inMetadata, inSpec, onHostNetwork } from '../pod.ts'
-import type { PodRule } from '../rule.ts'
+import type { Rule } from '../rule.ts'
 
-export const noPodNetwork: PodRule = {
-  about: 'pod',
+export const noPodNetwork: Rule = {
   id: 'no-pod-network',
   level: 'error',
   title: 'a pod without hostNetwork that can land on a host-network pool',
   reason:
     'There is no pod network on such a node: the sandbox gets no address and is made again for ever, or, with the legacy filter, the pod is put on the host network although the API says that it is not.',
   document: documents.withdrawal,
-  *check(pod, context) {
+  *checkPod(pod, context) {
     if (onHostNetwork(pod) || pod.fragment) return
     const { hostNetwork, standard, unknown } = placementOf(pod, context)
     if (hostNetwork.length === 0) return
@@ -29,15 +28,14 @@ export const noPodNetwork: PodRule = {
   },
 }
 
-export const unknownPool: PodRule = {
-  about: 'pod',
+export const unknownPool: Rule = {
   id: 'unknown-pool',
   level: 'note',
   title: 'a pool of which nothing is known here',
   reason:
     'What is right for a pod depends on the kind of its pool, and neither the given files nor --pool say which it is.',
   document: documents.proposal,
-  *check(pod, context) {
+  *checkPod(pod, context) {
     for (const name of placementOf(pod, context).unknown) {
       const selected = optionalTextAt(pod.spec, 'nodeSelector', nodePoolLabel) === name
       yield {
@@ -48,15 +46,14 @@ export const unknownPool: PodRule = {
   },
 }
 
-export const excludeAnnotationValue: PodRule = {
-  about: 'pod',
+export const excludeAnnotationValue: Rule = {
   id: 'exclude-annotation',
   level: 'error',
   title: `annotation ${excludeAnnotation} that has no effect, or none that is meant`,
   reason:
     'Admission looks for exactly "true" on the pod itself; with anything else, or on the object that makes the pods, the pod is scheduled anywhere.',
   document: documents.withdrawal,
-  *check(pod) {
+  *checkPod(pod) {
     const value = valueAt(pod.metadata, 'annotations', excludeAnnotation)
     const path = inMetadata(pod, 'annotations', excludeAnnotation)
     if (typeof value === 'boolean') {
@@ -96,15 +93,14 @@ export const excludeAnnotationValue: PodRule = {
   },
 }
 
-export const neverScheduled: PodRule = {
-  about: 'pod',
+export const neverScheduled: Rule = {
   id: 'never-scheduled',
   level: 'error',
   title: 'a pod that selects a host-network pool and is kept off it',
   reason:
     'Affinity from the exclude annotation is added to the selectors of the pod: no node meets both.',
   document: documents.assigning,
-  *check(pod, context) {
+  *checkPod(pod, context) {
     if (!isExcluded(pod)) return
     const { hostNetwork, standard, unknown } = placementOf(pod, context)
     const without = placementOf({ ...pod, metadata: {} }, context)
@@ -122,15 +118,14 @@ const anyHostNetworkPool = new Map<string, PoolFacts>([
   ['a host-network pool, if there is one', { hostNetwork: true }],
 ])
 
-export const excludedDaemonSet: PodRule = {
-  about: 'pod',
+export const excludedDaemonSet: Rule = {
   id: 'excluded-daemonset',
   level: 'warning',
   title: 'a DaemonSet whose pods are kept off host-network pools by the annotation alone',
   reason:
     'The controller of DaemonSets makes a pod for each node that the template allows, and knows nothing of what admission adds to the pod: on each host-network node one stays Pending.',
   document: documents.daemonSet,
-  *check(pod, context) {
+  *checkPod(pod, context) {
     if (pod.kind !== 'DaemonSet' || !isExcluded(pod)) return
     const isSupposed = context.pools.size === 0
     const pools = isSupposed ? anyHostNetworkPool : context.pools

@@ -2,7 +2,7 @@ import { isList, isObject, type Json, type JsonObject } from '../../../api/kube/
 import { valueAt, optionalTextAt, listAt, objectAt, textAt } from '../../../api/kube/json-at.ts'
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
-import type { ObjectRule } from '../rule.ts'
+import type { Rule } from '../rule.ts'
 
 /**
  * Flags of the kubelet that ended, and with which release. It does not start with a flag that it
@@ -18,15 +18,14 @@ export const endedFlags = new Map([
   ['pod-infra-container-image', '1.35'],
 ])
 
-export const kubeletFlags: ObjectRule = {
-  about: 'object',
+export const kubeletFlags: Rule = {
   id: 'kubelet-flags',
   level: 'error',
   title: 'flags that the kubelet no longer has',
   reason:
     'The kubelet does not start with a flag that it does not know. Since 1.24 only the container runtime reads the configuration of the pod network.',
   document: documents.kubelet,
-  *check(object) {
+  *checkObject(object) {
     for (const { path, text } of argumentsIn(object)) {
       const name = /^-{1,2}([\w-]+)/.exec(text)?.[1] ?? ''
       const release = endedFlags.get(name)
@@ -67,15 +66,14 @@ function* argumentsIn(object: JsonObject): Generator<{ path: Path; text: string 
   }
 }
 
-export const loopbackOnly: ObjectRule = {
-  about: 'object',
+export const loopbackOnly: Rule = {
   id: 'loopback-only',
   level: 'note',
   title: 'a CNI configuration of the loopback plugin alone',
   reason:
     'It makes a node Ready without a pod network, as a host-network pool needs it. A pod without hostNetwork gets no address there, and its sandbox is made again for ever.',
   document: documents.cni,
-  *check(object) {
+  *checkObject(object) {
     if (optionalTextAt(object, 'cniVersion') === undefined) return
     const plugins = isList(object['plugins'])
       ? object['plugins'].map((plugin) => optionalTextAt(plugin, 'type'))

@@ -5,19 +5,18 @@ import { isNodePool } from '../context.ts'
 import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
 import { inMetadata } from '../pod.ts'
-import type { ObjectRule, PodRule } from '../rule.ts'
+import type { Rule } from '../rule.ts'
 
 /** Labels of the proposals that no release of OpenYurt sets on a node. */
 export const oldLabels = ['nodepool.openyurt.io/host-network', 'nodepool.openyurt.io/network-mode']
 
-export const oldLabel: ObjectRule = {
-  about: 'object',
+export const oldLabel: Rule = {
   id: 'old-label',
   level: 'error',
   title: 'a label of the proposals that no node carries',
   reason: `The label was renamed before it came out: nodes of host-network pools carry ${hostNetworkLabel}=true. A pod that an old name is to keep off such nodes is scheduled there all the same, and a pod that selects an old name is scheduled nowhere.`,
   document: documents.proposal,
-  *check(object) {
+  *checkObject(object) {
     for (const { path, text } of textsIn(object)) {
       const found = oldLabels.find((label) => names(text, label))
       if (found === undefined) continue
@@ -36,15 +35,14 @@ const names = (text: string, label: string): boolean =>
 /** Of the proposals, for spec.hostNetwork. */
 const oldFields = ['networkMode', 'node-network-mode', 'nodeNetworkMode']
 
-export const oldField: ObjectRule = {
-  about: 'object',
+export const oldField: Rule = {
   id: 'old-field',
   level: 'error',
   title: 'a field of the proposals that a NodePool does not have',
   reason:
     'The API server drops fields that a NodePool does not have: the pool becomes a standard pool, and cannot be changed later.',
   document: documents.proposal,
-  *check(object) {
+  *checkObject(object) {
     if (!isNodePool(object)) return
     for (const field of oldFields) {
       if (valueAt(object, 'spec', field) === undefined) continue
@@ -56,15 +54,14 @@ export const oldField: ObjectRule = {
   },
 }
 
-export const oldFilter: ObjectRule = {
-  about: 'object',
+export const oldFilter: Rule = {
   id: 'old-filter',
   level: 'warning',
   title: 'a filter of the proposal that was never released under that name',
   reason:
     'A filter podhostnetwork is in no release of OpenYurt; it came out as hostnetworkpropagation, and was taken out again.',
   document: documents.withdrawal,
-  *check(object) {
+  *checkObject(object) {
     for (const { path, text } of textsIn(object)) {
       if (!/\bpodhostnetwork\b/.test(text)) continue
       yield {
@@ -81,15 +78,14 @@ const desiredPoolLabels = [
   'nodepool.openyurt.io/desired-nodepool',
 ]
 
-export const desiredPoolLabel: PodRule = {
-  about: 'pod',
+export const desiredPoolLabel: Rule = {
   id: 'pool-wished-by-label',
   level: 'note',
   title: 'a label of a pod that names a pool',
   reason:
     'A label of a pod chooses no node, and gives it hostNetwork only where admission is configured to (opt-in).',
   document: documents.proposal,
-  *check(pod) {
+  *checkPod(pod) {
     for (const label of desiredPoolLabels) {
       if (valueAt(pod.metadata, 'labels', label) === undefined) continue
       yield {

@@ -1,19 +1,18 @@
 import { documents } from '../documents.ts'
 import { inSpec, onHostNetwork, portsOf } from '../pod.ts'
-import type { PodRule } from '../rule.ts'
+import type { Rule } from '../rule.ts'
 import { hostPortsText } from './ports.ts'
 
 const refusing = new Set(['baseline', 'restricted'])
 
-export const podSecurityLevel: PodRule = {
-  about: 'pod',
+export const podSecurityLevel: Rule = {
   id: 'pod-security-level',
   level: 'error',
   title: 'hostNetwork or hostPort in a namespace that does not allow it',
   reason:
     'The Pod Security levels baseline and restricted allow neither hostNetwork nor a hostPort: the pods are refused, and their Deployment or DaemonSet waits for ever.',
   document: documents.podSecurity,
-  *check(pod, context) {
+  *checkPod(pod, context) {
     const levels = context.namespaces.get(pod.namespace)
     const ports = hostPortsText(portsOf(pod))
     if (levels === undefined || (!onHostNetwork(pod) && ports === '')) return

@@ -2,17 +2,16 @@ import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
 import { options } from '../../../config/options.ts'
 import { documents } from '../documents.ts'
 import { inSpec, onHostNetwork, portsOf, type Port } from '../pod.ts'
-import type { PodRule } from '../rule.ts'
+import type { Rule } from '../rule.ts'
 
-export const undeclaredPort: PodRule = {
-  about: 'pod',
+export const undeclaredPort: Rule = {
   id: 'undeclared-port',
   level: 'warning',
   title: 'hostNetwork without a declared port',
   reason:
     'The scheduler and the kubelet keep two pods off one port of a node by what the pods declare. A second pod that listens without saying so starts there and crashes, again and again.',
   document: documents.proposal,
-  *check(pod) {
+  *checkPod(pod) {
     if (!onHostNetwork(pod) || pod.fragment || portsOf(pod).length > 0) return
     yield {
       path: inSpec(pod, 'hostNetwork'),
@@ -22,14 +21,13 @@ export const undeclaredPort: PodRule = {
   },
 }
 
-export const hostPortDiffers: PodRule = {
-  about: 'pod',
+export const hostPortDiffers: Rule = {
   id: 'host-port-differs',
   level: 'error',
   title: 'hostNetwork with a hostPort other than its containerPort',
   reason: 'With hostNetwork there is nothing to map, and the API server refuses the pod.',
   document: documents.podApi,
-  *check(pod) {
+  *checkPod(pod) {
     if (!onHostNetwork(pod)) return
     for (const { containerPort, hostPort, path } of portsOf(pod)) {
       if (hostPort === containerPort) continue
@@ -51,15 +49,14 @@ const ofHub = (['proxy-port', 'proxy-secure-port', 'serve-port'] as const).map(
   }),
 )
 
-export const reservedPort: PodRule = {
-  about: 'pod',
+export const reservedPort: Rule = {
   id: 'reserved-port',
   level: 'error',
   title: 'a port of the node that something else needs',
   reason:
     'The second program at a port cannot listen. Where the first is no pod, the scheduler does not know of it, and the pod crashes on every node.',
   document: documents.ports,
-  *check(pod) {
+  *checkPod(pod) {
     // The components that the ports are kept for.
     if (pod.namespace === 'kube-system') return
     for (const port of portsOf(pod)) {
@@ -86,14 +83,13 @@ const where = ({ path, containerPort, hostPort }: Port) => [
   containerPort === hostPort ? 'containerPort' : 'hostPort',
 ]
 
-export const samePortTwice: PodRule = {
-  about: 'pod',
+export const samePortTwice: Rule = {
   id: 'same-port-twice',
   level: 'error',
   title: 'two containers of a pod on one port of the node',
   reason: 'The API server refuses a pod that declares one port of its node twice.',
   document: documents.podApi,
-  *check(pod) {
+  *checkPod(pod) {
     const seen = new Set<string>()
     for (const port of portsOf(pod)) {
       if (port.hostPort === 0) continue

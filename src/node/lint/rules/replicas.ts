@@ -5,7 +5,7 @@ import { documents } from '../documents.ts'
 import type { Path } from '../finding.ts'
 import { placementOf } from '../placement.ts'
 import { portsOf, type PodSubject } from '../pod.ts'
-import type { PodRule } from '../rule.ts'
+import type { Rule } from '../rule.ts'
 import { hostPortsText } from './ports.ts'
 
 /** The desired number of pods, and its path. */
@@ -42,15 +42,14 @@ function nodesFor(pod: PodSubject, context: Context): number | undefined {
   )
 }
 
-export const morePodsThanNodes: PodRule = {
-  about: 'pod',
+export const morePodsThanNodes: Rule = {
   id: 'more-pods-than-nodes',
   level: 'error',
   title: 'more pods with one port than nodes',
   reason:
     'A node has each port once. The pods that are left over stay Pending, for as long as the others run.',
   document: documents.assigning,
-  *check(pod, context) {
+  *checkPod(pod, context) {
     const pods = desiredPods(pod)
     const nodes = nodesFor(pod, context)
     const ports = hostPortsText(portsOf(pod))
@@ -62,15 +61,14 @@ export const morePodsThanNodes: PodRule = {
   },
 }
 
-export const rolloutStalls: PodRule = {
-  about: 'pod',
+export const rolloutStalls: Rule = {
   id: 'rollout-stalls',
   level: 'warning',
   title: 'a rolling update that finds no node with a free port',
   reason:
     'By default a Deployment of less than four pods ends none before a new one is ready, and the new one cannot be scheduled while the old ones have its port on every node: the update never ends.',
   document: documents.rolling,
-  *check(pod, context) {
+  *checkPod(pod, context) {
     if (pod.kind !== 'Deployment') return
     const pods = desiredPods(pod)
     const nodes = nodesFor(pod, context)

@@ -1,17 +1,16 @@
 import { valueAt } from '../../../api/kube/json-at.ts'
 import { identityOf, isNodePool } from '../context.ts'
 import { documents } from '../documents.ts'
-import type { ObjectRule } from '../rule.ts'
+import type { Rule } from '../rule.ts'
 
-export const hostNetworkChanged: ObjectRule = {
-  about: 'object',
+export const hostNetworkChanged: Rule = {
   id: 'host-network-changed',
   level: 'error',
   title: 'hostNetwork changed on what exists',
   reason:
     'Neither a pod that runs nor a NodePool that exists can change it: the API server refuses the update.',
   document: documents.podApi,
-  *check(object, { before }) {
+  *checkObject(object, { before }) {
     const identity = identityOf(object)
     const earlier = identity === undefined ? undefined : before?.get(identity)
     const pool = isNodePool(object)
