@@ -44,20 +44,15 @@ interface AdmissionRequest {
   readonly old: JsonObject
 }
 
-/** The answer of a validating webhook. */
-interface ValidationResult {
-  readonly refusal: Status | undefined
-  readonly warnings: readonly string[]
+/** The answer of a webhook; without an object it changes none. */
+interface Answer extends Partial<MutationResult> {
+  readonly refusal?: Status | undefined
 }
-
-type Answer = MutationResult | ValidationResult
 
 interface Webhook {
   readonly kinds: readonly string[]
   readonly answer: (request: AdmissionRequest, rules: AdmissionOptions) => Answer | Promise<Answer>
 }
-
-const untouched = ({ object }: AdmissionRequest): MutationResult => ({ object, warnings: [] })
 
 const webhooks: ReadonlyMap<string, Webhook> = new Map([
   [webhookPaths.poolDefaults, { kinds: ['NodePool'], answer: poolDefaults }],
@@ -93,10 +88,10 @@ export async function reviewAdmission(
   const webhook = webhooks.get(path)
   const request = webhook && parseRequest(json, uid, webhook.kinds)
   if (webhook === undefined || request === undefined)
-    return answered(uid, { refusal: senseless(path), warnings: [] })
+    return answered(uid, { refusal: senseless(path) })
   const answer = await webhook.answer(request, rules)
-  if ('refusal' in answer) return answered(uid, answer)
-  return answered(uid, answer, jsonPatchBetween(request.object, answer.object))
+  const { object = request.object } = answer
+  return answered(uid, answer, jsonPatchBetween(request.object, object))
 }
 
 function requestIn(review: Json): Json | undefined {
@@ -145,10 +140,9 @@ function parseRequest(
 
 function answered(
   uid: string,
-  answer: { readonly refusal?: Status | undefined; readonly warnings: readonly string[] },
+  { refusal, warnings = [] }: Answer,
   patch: readonly unknown[] = [],
 ): JsonObject {
-  const { refusal, warnings } = answer
   return {
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',
@@ -165,9 +159,9 @@ function answered(
   }
 }
 
-function poolDefaults(request: AdmissionRequest): MutationResult {
-  if (request.operation === 'CREATE') return { object: defaultedPool(request.object), warnings: [] }
-  return { object: keptOfOtherVersions(request), warnings: [] }
+function poolDefaults(request: AdmissionRequest): Answer {
+  const isNew = request.operation === 'CREATE'
+  return { object: isNew ? defaultedPool(request.object) : keptOfOtherVersions(request) }
 }
 
 /**
@@ -191,62 +185,59 @@ function keptOfOtherVersions({ writtenIn, object, old }: AdmissionRequest): Json
 async function poolRules(
   { operation, object, old }: AdmissionRequest,
   rules: AdmissionOptions,
-): Promise<ValidationResult> {
+): Promise<Answer> {
   switch (operation) {
     case 'CREATE':
-      return { refusal: validateNewPool(object), warnings: [] }
+      return { refusal: validateNewPool(object) }
     case 'UPDATE':
-      return { refusal: validatePoolUpdate(old, object), warnings: [] }
+      return { refusal: validatePoolUpdate(old, object) }
     default: {
       const nodes = await rules.lookup.poolNodes(textAt(old, 'metadata', 'name'))
-      return { refusal: validatePoolDeletion(old, nodes), warnings: [] }
+      return { refusal: validatePoolDeletion(old, nodes) }
     }
   }
 }
 
 async function nodeDefaults(
-  request: AdmissionRequest,
+  { operation, object, old }: AdmissionRequest,
   { lookup }: AdmissionOptions,
-): Promise<MutationResult> {
-  const { operation, object, old } = request
+): Promise<Answer> {
   if (operation === 'CREATE') {
     const name = poolOfNewNode(object)
     return mutateNewNode(object, name === '' ? undefined : await lookup.pool(name))
   }
-  if (operation !== 'UPDATE') return untouched(request)
+  if (operation !== 'UPDATE') return {}
   const name = poolOfUpdate(old, object)
   return mutateNodeUpdate(old, object, name === '' ? undefined : await lookup.pool(name))
 }
 
 async function podDefaults(
-  request: AdmissionRequest,
+  { operation, object, namespace }: AdmissionRequest,
   { lookup, propagate }: AdmissionOptions,
-): Promise<MutationResult> {
-  const { operation, object, namespace } = request
-  if (operation !== 'CREATE' || isMirror(object)) return untouched(request)
+): Promise<Answer> {
+  if (operation !== 'CREATE' || isMirror(object)) return {}
   const [admitted, context] = await Promise.all([
-    podAsItsPoolHasIt(request, lookup, propagate),
+    podAsItsPoolHasIt(object, lookup, propagate),
     lookup.context(namespace),
   ])
   const named = { ...admitted.object, metadata: { ...objectAt(object, 'metadata'), namespace } }
   return { ...admitted, warnings: [...admitted.warnings, ...warningsOf(named, context)] }
 }
 
-const podAsItsPoolHasIt = async (
-  request: AdmissionRequest,
+async function podAsItsPoolHasIt(
+  object: JsonObject,
   lookup: ClusterLookup,
   propagate: boolean,
-): Promise<MutationResult> => {
-  const { object } = request
+): Promise<MutationResult> {
   if (isExcluded(object)) return { object: keptOffHostNetwork(object), warnings: [] }
-  return propagate ? onHostNetworkOfPool(object, lookup) : untouched(request)
+  return propagate ? onHostNetworkOfPool(object, lookup) : { object, warnings: [] }
 }
 
 /** Warns the author of a workload, who never sees the warnings about its pods. Refuses nothing. */
 async function workloadWarnings(
   request: AdmissionRequest,
   rules: AdmissionOptions,
-): Promise<ValidationResult> {
+): Promise<Answer> {
   const { kind, object, namespace } = request
   const [context, templates] = await Promise.all([
     rules.lookup.context(namespace),
@@ -256,10 +247,7 @@ async function workloadWarnings(
   const named = { ...written, kind, metadata: { ...objectAt(written, 'metadata'), namespace } }
   // A pod of a DaemonSet gets the network of its node's pool, which the template does not name.
   const settled = rules.propagate && kind === 'DaemonSet' ? ['no-pod-network'] : []
-  return {
-    refusal: undefined,
-    warnings: [...(templates?.warnings ?? []), ...warningsOf(named, context, settled)],
-  }
+  return { warnings: [...(templates?.warnings ?? []), ...warningsOf(named, context, settled)] }
 }
 
 /** An object with its templates as admission will have the pods that are made of them. */
