@@ -1,18 +1,7 @@
 import { isList, isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { valueAt, listAt, textAt, withAt } from '../../api/kube/json-at.ts'
 import { isEmptyTerm, requiredNodeAffinity } from '../../api/kube/node-affinity.ts'
-import { excludeAnnotation, hostNetworkLabel } from '../../api/kube/node-pool.ts'
-
-/**
- * The API server's picture of a pod that a kubelet runs from a file; nothing here reaches the pod
- * itself.
- */
-export const isMirror = (pod: JsonObject): boolean =>
-  valueAt(pod, 'metadata', 'annotations', 'kubernetes.io/config.mirror') !== undefined
-
-/** Exactly `true`: other values have never had an effect. */
-export const isExcluded = (pod: JsonObject): boolean =>
-  valueAt(pod, 'metadata', 'annotations', excludeAnnotation) === 'true'
+import { hostNetworkLabel } from '../../api/kube/node-pool.ts'
 
 const offHostNetwork = { key: hostNetworkLabel, operator: 'NotIn', values: ['true'] }
 

@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../api/kube/json.ts'
 import { valueAt, objectAt, textAt, withAt } from '../../api/kube/json-at.ts'
+import { isExcluded, isMirror } from '../../api/kube/pod.ts'
 import { checkDepth } from '../../api/kube/patch/limits.ts'
 import { badRequest, StatusError, type Status } from '../../api/kube/status.ts'
 import { podsOf } from '../../node/lint/pod.ts'
@@ -21,7 +22,7 @@ import {
   validatePoolDeletion,
 } from './node-pool.ts'
 import { webhookPaths } from './paths.ts'
-import { isExcluded, isMirror, keptOffHostNetwork } from './pod.ts'
+import { keptOffHostNetwork } from './pod.ts'
 import { onHostNetworkOfPool } from './propagation.ts'
 
 /** The cluster state and settings that admission depends on. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../api/kube/json.ts'
 import { valueAt, textAt } from '../../api/kube/json-at.ts'
 import { hostNetworkLabel, nodePoolLabel, type NodePool } from '../../api/kube/node-pool.ts'
-import { isExcluded, isMirror } from '../admission/pod.ts'
+import { hasEnded, isExcluded, isMirror } from '../../api/kube/pod.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { nodeFacts } from '../controller/node-facts.ts'
 import { podNetworkPods } from '../controller/pods.ts'
@@ -82,8 +82,7 @@ async function excludedOn(
   if (onHostNetwork.size === 0) return found
   for await (const pod of api.list('/api/v1/pods', { fieldSelector: 'spec.nodeName!=' })) {
     const node = textAt(pod, 'spec', 'nodeName')
-    const ended = ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'))
-    if (!onHostNetwork.has(node) || ended || !isExcluded(pod) || isMirror(pod)) continue
+    if (!onHostNetwork.has(node) || hasEnded(pod) || !isExcluded(pod) || isMirror(pod)) continue
     found.push({
       namespace: textAt(pod, 'metadata', 'namespace'),
       name: textAt(pod, 'metadata', 'name'),

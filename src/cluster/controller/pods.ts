@@ -1,16 +1,9 @@
-import type { JsonObject } from '../../api/kube/json.ts'
 import { valueAt, textAt } from '../../api/kube/json-at.ts'
+import { hasEnded } from '../../api/kube/pod.ts'
 import type { ApiServer } from '../api/api-server.ts'
 
 /** Enough for a message. */
 const most = 50
-
-/**
- * Whether a pod has not ended and is on the pod network: without the CNI it would lose its address.
- */
-const onPodNetwork = (pod: JsonObject): boolean =>
-  valueAt(pod, 'spec', 'hostNetwork') !== true &&
-  !['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'))
 
 /**
  * Up to fifty pods of a node, `namespace/name`, that are on the pod network and have not ended.
@@ -25,7 +18,8 @@ export async function podNetworkPods(
   const found: string[] = []
   const selector = { fieldSelector: `spec.nodeName=${nodeName}` }
   for await (const pod of api.list('/api/v1/pods', selector, signal)) {
-    if (!onPodNetwork(pod)) continue
+    // Without the CNI any other would lose its address.
+    if (valueAt(pod, 'spec', 'hostNetwork') === true || hasEnded(pod)) continue
     found.push(`${textAt(pod, 'metadata', 'namespace')}/${textAt(pod, 'metadata', 'name')}`)
     if (found.length === most) break
   }

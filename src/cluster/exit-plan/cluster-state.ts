@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '../../api/kube/json.ts'
 import { listAt, textAt, valueAt } from '../../api/kube/json-at.ts'
+import { hasEnded, isPropagated } from '../../api/kube/pod.ts'
 import { contextOf, type Context } from '../../node/lint/context.ts'
-import { isMirror } from '../admission/pod.ts'
 import type { ApiServer } from '../api/api-server.ts'
 import { nodeFacts } from '../controller/node-facts.ts'
 import { poolsPath } from '../pools.ts'
@@ -62,8 +62,6 @@ export async function readClusterState(api: ApiServer): Promise<ClusterState> {
 
 /** The facts about a pod. A member of an unexpected type counts as absent. */
 function podFacts(pod: JsonObject): PodFacts {
-  const hostNetwork = valueAt(pod, 'spec', 'hostNetwork') === true
-  const propagated = !hostNetwork && !isMirror(pod) && runsOnHost(pod)
   const labels = valueAt(pod, 'metadata', 'labels')
   return {
     namespace: textAt(pod, 'metadata', 'namespace'),
@@ -72,25 +70,10 @@ function podFacts(pod: JsonObject): PodFacts {
     node: textAt(pod, 'spec', 'nodeName'),
     labels: isObject(labels) ? labels : {},
     controller: controllerOf(pod),
-    propagated,
-    hostNetwork,
-    ended: ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase')),
+    propagated: isPropagated(pod),
+    hostNetwork: valueAt(pod, 'spec', 'hostNetwork') === true,
+    ended: hasEnded(pod),
   }
-}
-
-/**
- * By the status of its kubelet: only a pod on the host's network has the address of its host
- * (`generateAPIPodStatus`, kubelet pkg/kubelet/kubelet_pods.go).
- */
-function runsOnHost(pod: JsonObject): boolean {
-  const addresses = (one: string, all: string): readonly string[] =>
-    [
-      textAt(pod, 'status', one),
-      ...listAt(pod, 'status', all).map((each) => textAt(each, 'ip')),
-    ].filter((address) => address !== '')
-  const hosts = addresses('hostIP', 'hostIPs')
-  const own = addresses('podIP', 'podIPs')
-  return own.some((address) => hosts.includes(address))
 }
 
 /** The owner reference with `controller: true`, of which there is at most one. */

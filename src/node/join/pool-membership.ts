@@ -1,6 +1,7 @@
 import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
-import { isList, type Json } from '../../api/kube/json.ts'
+import { isList } from '../../api/kube/json.ts'
 import { optionalObjectAt, optionalTextAt, valueAt } from '../../api/kube/json-at.ts'
+import { hasEnded, isPropagated } from '../../api/kube/pod.ts'
 import { messageOf } from '../../config/settings.ts'
 import type { ApiResponse } from '../../http/client/api-call.ts'
 import type { ApiServer } from './api-server.ts'
@@ -100,23 +101,11 @@ export async function propagatedPods(
   const items = valueAt(answered.body, 'items')
   // An answer that is no list of pods, whatever server gave it, does not prove that there are none.
   if (answered.status !== 200 || !isList(items)) return { failure: refusalOf(api, answered) }
-  return items.filter(isPropagated).map((pod) => {
+  const propagated = items.filter((pod) => isPropagated(pod) && !hasEnded(pod))
+  return propagated.map((pod) => {
     const { namespace, name } = optionalObjectAt(pod, 'metadata') ?? {}
     return `${String(namespace as string)}/${String(name as string)}`
   })
-}
-
-function isPropagated(pod: Json): boolean {
-  const [spec, status] = [optionalObjectAt(pod, 'spec'), optionalObjectAt(pod, 'status')]
-  const address = status?.['podIP']
-  const runs = status?.['phase'] === 'Running' || status?.['phase'] === 'Pending'
-  return (
-    runs &&
-    spec?.['hostNetwork'] !== true &&
-    typeof address === 'string' &&
-    address !== '' &&
-    address === status?.['hostIP']
-  )
 }
 
 async function answerOf(

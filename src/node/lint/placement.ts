@@ -2,7 +2,8 @@ import type { Json, JsonObject } from '../../api/kube/json.ts'
 import { optionalObjectAt, optionalTextAt, listAt, objectAt } from '../../api/kube/json-at.ts'
 import { isEmptyTerm, requiredNodeAffinity } from '../../api/kube/node-affinity.ts'
 import { isTolerated, requirementMet } from '../../api/kube/scheduling.ts'
-import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
+import { hostNetworkLabel, nodePoolLabel } from '../../api/kube/node-pool.ts'
+import { isExcluded } from '../../api/kube/pod.ts'
 import type { Context, PoolFacts } from './context.ts'
 import type { PodSubject } from './pod.ts'
 
@@ -82,12 +83,6 @@ function admits(pod: SchedulablePod, node: NodeModel): boolean {
   if (terms !== undefined && !terms.some((term) => termMay(term, node))) return false
   return node.taints.every((taint) => !keepsOff(taint) || isTolerated(taint, pod.spec))
 }
-
-/**
- * Admission keeps a pod with this annotation off host-network pools; a DaemonSet's pods as well.
- */
-export const isExcluded = (pod: Pick<PodSubject, 'metadata'>): boolean =>
-  optionalTextAt(pod.metadata, 'annotations', excludeAnnotation) === 'true'
 
 /**
  * The required terms of node affinity, of which one has to match; `undefined` where none are

@@ -1,8 +1,9 @@
 import { valueAt, optionalTextAt } from '../../../api/kube/json-at.ts'
+import { isExcluded } from '../../../api/kube/pod.ts'
 import { excludeAnnotation, hostNetworkLabel, nodePoolLabel } from '../../../api/kube/node-pool.ts'
 import type { PoolFacts } from '../context.ts'
 import { documents } from '../documents.ts'
-import { isExcluded, placementOf } from '../placement.ts'
+import { placementOf } from '../placement.ts'
 import { inMetadata, inSpec, onHostNetwork } from '../pod.ts'
 import type { Rule } from '../rule.ts'
 
