@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { JsonObject } from '../../../src/api/kube/json.ts'
-import { encoded } from '../../kit/encoded.ts'
+import { inBothEncodings } from '../../kit/filter-result.ts'
 import { cursorOf, type Cursor, type Path } from '../../../src/api/codec/cursor.ts'
 import { objectKind } from '../../../src/api/codec/list.ts'
 import { readObject } from '../../../src/api/codec/object.ts'
@@ -198,8 +198,13 @@ void t.test('a split message is merged, and the last of a scalar wins', async (t
   t.ok(cursor.value(['spec', 'containers', 0, 'name']))
 })
 
+/** A pod in one of the encodings. */
+function podIn(encoding: Encoding, pod: JsonObject): Cursor {
+  const { gvk, ...both } = inBothEncodings({ apiVersion: 'v1', kind: 'Pod', ...pod })
+  return cursorOf(encoding, gvk, both[encoding])
+}
+
 void t.test('all values at a path match JSON in both encodings', async (t) => {
-  const gvk = { group: '', version: 'v1', kind: 'Pod' }
   const object: JsonObject = {
     metadata: { name: 'a', labels: { app: 'web' }, finalizers: ['x', 'y'] },
     spec: {
@@ -209,7 +214,7 @@ void t.test('all values at a path match JSON in both encodings', async (t) => {
     },
   }
   for (const encoding of ['json', 'protobuf'] as const) {
-    const cursor = cursorOf(encoding, gvk, encoded(encoding, gvk, object))
+    const cursor = podIn(encoding, object)
     const cases: readonly (readonly [(string | number)[], unknown])[] = [
       [['metadata', 'labels'], { app: 'web' }],
       [['metadata', 'labels', 'app'], 'web'],
@@ -233,7 +238,7 @@ void t.test('all values at a path match JSON in both encodings', async (t) => {
     for (const [path, expected] of cases)
       t.match(cursor.json(path), expected, `${encoding} ${path.join('.')}`)
     const renamed = { ...object, metadata: { name: 'b', labels: { app: 'db' } } }
-    const other = cursorOf(encoding, gvk, encoded(encoding, gvk, renamed))
+    const other = podIn(encoding, renamed)
     t.equal(cursor.digest(['spec']), other.digest(['spec']))
     t.not(cursor.digest(['metadata', 'labels']), other.digest(['metadata', 'labels']))
     t.equal(cursor.digest(['spec', 'volumes']), '')
@@ -242,10 +247,10 @@ void t.test('all values at a path match JSON in both encodings', async (t) => {
     t.equal(cursor.value(['metadata', 'labels']), undefined)
     t.equal(cursor.count(['metadata', 'labels']), 0)
     const many = { ...object, metadata: { name: 'x'.repeat(1024 * 1024) } }
-    const large = cursorOf(encoding, gvk, encoded(encoding, gvk, many))
+    const large = podIn(encoding, many)
     t.throws(() => large.json(['metadata']), { code: 'MALFORMED_BODY' })
   }
-  t.throws(() => cursorOf('protobuf', gvk, encoded('protobuf', gvk, object)).json(['spec', 'x']), {
+  t.throws(() => podIn('protobuf', object).json(['spec', 'x']), {
     code: 'PATH_ERROR',
   })
 })
@@ -259,11 +264,10 @@ const podOf = (spec: Buffer): Cursor =>
   )
 
 void t.test('a pointer that JSON shows as null has no value in protobuf either', async (t) => {
-  const gvk = { group: '', version: 'v1', kind: 'Pod' }
   const livenessProbe = { grpc: { port: 80, service: null } }
   const object: JsonObject = { spec: { containers: [{ name: 'a', livenessProbe }] } }
   for (const encoding of ['json', 'protobuf'] as const) {
-    const cursor = cursorOf(encoding, gvk, encoded(encoding, gvk, object))
+    const cursor = podIn(encoding, object)
     const path = ['spec', 'containers', 0, 'livenessProbe', 'grpc']
     t.equal(cursor.value([...path, 'port']), 80, encoding)
     t.equal(cursor.value([...path, 'service']), undefined, encoding)
@@ -330,13 +334,10 @@ void t.test('a time that RFC 3339 cannot write is refused', async (t) => {
 
 const mentioning = (encoding: Encoding, text: string): Cursor => {
   const pod = {
-    apiVersion: 'v1',
-    kind: 'Pod',
     metadata: { name: 'web', namespace: 'default', annotations: { 'a/b': 'c' } },
     spec: { containers: [{ name: 'web', env: [{ name: text, value: 'here' }] }] },
   }
-  const gvk = { group: '', version: 'v1', kind: 'Pod' }
-  return cursorOf(encoding, gvk, encoded(encoding, gvk, pod))
+  return podIn(encoding, pod)
 }
 
 for (const encoding of ['json', 'protobuf'] as const) {
