@@ -219,14 +219,24 @@ export async function startOnlineHub(t: Teardown, options: TestHubOptions): Prom
   return hub
 }
 
+interface OnlineNode {
+  readonly cloud: CloudServer
+  readonly hub: TestHub
+}
+
 /** A cloud with pods of these names, and a hub that has reached it. */
-export async function onlineNode(
+export const onlineNode = (t: Teardown, ...names: string[]): Promise<OnlineNode> =>
+  onlineNodeWith(t, {}, ...names)
+
+/** The same, of a hub with these options. */
+export async function onlineNodeWith(
   t: Teardown,
+  options: Omit<TestHubOptions, 'upstreams'>,
   ...names: string[]
-): Promise<{ cloud: CloudServer; hub: TestHub }> {
+): Promise<OnlineNode> {
   const cloud = await startCloud(t)
   cloud.addPods(...names)
-  return { cloud, hub: await startOnlineHub(t, { upstreams: [cloud] }) }
+  return { cloud, hub: await startOnlineHub(t, { upstreams: [cloud], ...options }) }
 }
 
 /** A hub in a process of its own, which can be killed; gone with the test. */

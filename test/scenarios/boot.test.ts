@@ -39,6 +39,7 @@ import {
   type CloudServer,
   type TestHub,
   type TestHubOptions,
+  onlineNodeWith,
 } from '../kit/hub.ts'
 import { setClock } from '../kit/set-clock.ts'
 import { until } from '../kit/until.ts'
@@ -71,8 +72,7 @@ function addSecret(cloud: CloudServer): void {
 }
 
 void t.test('a node whose kubelet has requested nothing would not come back', async (t) => {
-  const cloud = await startCloud(t)
-  const hub = await startOnlineHub(t, { upstreams: [cloud], config: never })
+  const { hub } = await onlineNodeWith(t, { config: never })
   t.equal((await verdictOf(hub)).ready, false)
   t.equal(await hub.metric('nodehub_boot_ready'), 0)
 })

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import type { SeenRequest } from '../../src/sandbox/requests.ts'
 import { ClientInformer } from '../../src/sandbox/client-informer.ts'
 import { allServices, pods, podsOfNode, service, services } from '../kit/cloud.ts'
-import { startOnlineHub, onlineNode, goOnline, goOffline, startCloud } from '../kit/hub.ts'
+import { onlineNode, goOnline, goOffline, onlineNodeWith } from '../kit/hub.ts'
 import type { TestHubOptions } from '../kit/hub-config.ts'
 import { Condition } from '../kit/condition.ts'
 import { until } from '../kit/until.ts'
@@ -47,9 +47,7 @@ void t.test('a watch outlives its cloud where it is recorded, and ends elsewhere
 
 /** A kubelet that watches the pods of its node, of which there is one, through a hub. */
 async function podsWatched(t: Test, options: Omit<TestHubOptions, 'upstreams'> = {}) {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startOnlineHub(t, { upstreams: [cloud], ...options })
+  const { cloud, hub } = await onlineNodeWith(t, options, 'a')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   return { cloud, hub, watch: await kubelet.watch(podsOfNode, { resourceVersion }) }

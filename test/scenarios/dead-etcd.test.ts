@@ -1,17 +1,24 @@
 import t from 'tap'
 import { podsOfNode } from '../kit/cloud.ts'
 import { startOnlineHub, startCloud } from '../kit/hub.ts'
+import type { Teardown } from '../kit/wire/wire.ts'
 
 const lease = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/edge-1'
 const heartbeat = { intervalMs: 60, timeoutMs: 2_000, failedRetry: 1, healthyThreshold: 1 }
 
-void t.test('an API server whose /livez fails comes after one that is live', async (t) => {
+/** A hub that prefers an API server that is about to die. */
+async function deadAndLive(t: Teardown, intervalMs = 3_600_000) {
   const [dead, live] = [await startCloud(t), await startCloud(t)]
   const hub = await startOnlineHub(t, {
     upstreams: [dead, live],
     flags: ['--lb-mode=priority'],
-    config: { heartbeat },
+    config: { heartbeat: { ...heartbeat, intervalMs } },
   })
+  return { dead, live, hub }
+}
+
+void t.test('an API server whose /livez fails comes after one that is live', async (t) => {
+  const { dead, live, hub } = await deadAndLive(t, heartbeat.intervalMs)
   using _livez = dead.sandbox.faults.fail(500, ({ path }) => path === '/livez')
   using _hung = dead.sandbox.faults.freeze(({ path }) => path.startsWith('/api'))
   await hub.logged('but not live (/livez): 500')
@@ -22,12 +29,7 @@ void t.test('an API server whose /livez fails comes after one that is live', asy
 })
 
 void t.test('a read under way at one that is not live goes on at another one', async (t) => {
-  const [dead, live] = [await startCloud(t), await startCloud(t)]
-  const hub = await startOnlineHub(t, {
-    upstreams: [dead, live],
-    flags: ['--lb-mode=priority'],
-    config: { heartbeat: { ...heartbeat, intervalMs: 3_600_000 } },
-  })
+  const { dead, live, hub } = await deadAndLive(t)
   using _livez = dead.sandbox.faults.fail(500, ({ path }) => path === '/livez')
   using _hung = dead.sandbox.faults.freeze(({ path }) => path.startsWith('/api'))
   t.equal((await hub.as('kubelet').get('/api/v1/nodes/edge-1')).status, 200)
@@ -37,12 +39,7 @@ void t.test('a read under way at one that is not live goes on at another one', a
 })
 
 void t.test('an API server that answers writes 504 comes after others', async (t) => {
-  const [dead, live] = [await startCloud(t), await startCloud(t)]
-  const hub = await startOnlineHub(t, {
-    upstreams: [dead, live],
-    flags: ['--lb-mode=priority'],
-    config: { heartbeat: { ...heartbeat, intervalMs: 3_600_000 } },
-  })
+  const { dead, hub } = await deadAndLive(t)
   using _late = dead.sandbox.faults.fail(504, ({ method }) => method === 'PUT')
   const kubelet = hub.as('kubelet')
   const body = { kind: 'Lease', apiVersion: 'coordination.k8s.io/v1', metadata: { name: 'edge-1' } }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { service, services } from '../kit/cloud.ts'
-import { startOnlineHub, onlineNode, goOffline, startCloud, type TestHub } from '../kit/hub.ts'
+import { goOffline, onlineNode, onlineNodeWith, type TestHub } from '../kit/hub.ts'
 import { objectOf, tableAccept, type RequestOptions } from '../kit/client.ts'
 import { requestAs } from '../kit/other-user.ts'
 
@@ -69,13 +69,10 @@ void t.test(
 )
 
 void t.test('root gets the filters that act on an answer', { skip }, async (t) => {
-  const cloud = await startCloud(t)
+  const { cloud, hub } = await onlineNode(t)
   cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
   const hidden = 'x-tunnel-server-internal-svc'
   cloud.sandbox.create(services, service(hidden, '10.96.0.2', 'kube-system'))
-  const hub = await startOnlineHub(t, {
-    upstreams: [cloud],
-  })
   const path = '/api/v1/services?resourceVersion=0'
   t.match(await why(hub, path, 'kube-proxy'), /^source=cloud; .*; filters=discardcloudservice$/)
   t.match(
@@ -88,12 +85,7 @@ void t.test(
   'other callers get no explanation, and no API server gets the header',
   { skip },
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await startOnlineHub(t, {
-      upstreams: [cloud],
-      flags: ['--anonymous-loopback=node'],
-    })
+    const { cloud, hub } = await onlineNodeWith(t, { flags: ['--anonymous-loopback=node'] }, 'a')
     const [other] = await requestAs(65_534, [
       { url: `${hub.url}${aPod}`, headers: { 'X-Nodehub-Explain': '1', 'User-Agent': 'kubelet' } },
     ])

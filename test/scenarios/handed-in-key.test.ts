@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startOnlineHub, rootFolder, startCloud } from '../kit/hub.ts'
+import { rootFolder, onlineNodeWith } from '../kit/hub.ts'
 
 const secret = '/api/v1/namespaces/default/secrets/s'
 const pod = '/api/v1/namespaces/default/pods/a'
@@ -14,12 +14,11 @@ void t.test(
     const print = (key: string): void =>
       writeFileSync(command, `#!/bin/sh\nprintf '%s' '${key.repeat(40)}'\n`, { mode: 0o700 })
     print('a')
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await startOnlineHub(t, {
-      upstreams: [cloud],
-      flags: [`--store-key-command=${command}`],
-    })
+    const { cloud, hub } = await onlineNodeWith(
+      t,
+      { flags: [`--store-key-command=${command}`] },
+      'a',
+    )
     const written = await hub.as('kubectl').send('/api/v1/namespaces/default/secrets', {
       method: 'POST',
       body: { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } },

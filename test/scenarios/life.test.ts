@@ -6,7 +6,14 @@ import { mostPipelined } from '../../src/http/server/ops.ts'
 import { objectOf } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 import { refusingDisk } from '../kit/log-on-disk.ts'
-import { startOnlineHub, goOffline, onlineNode, goOnline, startCloud } from '../kit/hub.ts'
+import {
+  startOnlineHub,
+  goOffline,
+  onlineNode,
+  goOnline,
+  startCloud,
+  onlineNodeWith,
+} from '../kit/hub.ts'
 import { dial } from '../kit/wire/wire.ts'
 
 const aPod = '/api/v1/namespaces/default/pods/a'
@@ -60,12 +67,7 @@ void t.test('a store that takes no writes makes the hub unready, and recovers', 
 })
 
 void t.test('a hub that stops finishes what is under way, and takes no more', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startOnlineHub(t, {
-    upstreams: [cloud],
-    config: { shutdownGracePeriodMs: 60_000 },
-  })
+  const { cloud, hub } = await onlineNodeWith(t, { config: { shutdownGracePeriodMs: 60_000 } }, 'a')
   const kubelet = hub.as('kubelet')
   const frozen = cloud.sandbox.faults.freeze(({ path }) => path === aPod)
   const seen = cloud.sandbox.nextRequest(({ path }) => path === aPod)
@@ -79,12 +81,11 @@ void t.test('a hub that stops finishes what is under way, and takes no more', as
 })
 
 void t.test('a hub that stops ends its watches cleanly, and does not wait for them', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startOnlineHub(t, {
-    upstreams: [cloud],
-    config: { shutdownGracePeriodMs: 600_000 },
-  })
+  const { cloud, hub } = await onlineNodeWith(
+    t,
+    { config: { shutdownGracePeriodMs: 600_000 } },
+    'a',
+  )
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   const forwarded = await kubelet.watch(podsOfNode, { resourceVersion })
@@ -101,12 +102,7 @@ void t.test('a hub that stops ends its watches cleanly, and does not wait for th
 })
 
 void t.test('a hub that stops ends requests after its grace period', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startOnlineHub(t, {
-    upstreams: [cloud],
-    config: { shutdownGracePeriodMs: 50 },
-  })
+  const { cloud, hub } = await onlineNodeWith(t, { config: { shutdownGracePeriodMs: 50 } }, 'a')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   const watch = await kubelet.watch(podsOfNode, { resourceVersion })
@@ -120,12 +116,7 @@ void t.test('a hub that stops ends requests after its grace period', async (t) =
 })
 
 void t.test('more short requests than it takes at once are shed, watches are not', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startOnlineHub(t, {
-    upstreams: [cloud],
-    flags: ['--max-requests-in-flight=3'],
-  })
+  const { cloud, hub } = await onlineNodeWith(t, { flags: ['--max-requests-in-flight=3'] }, 'a')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   await hub.answered(({ path }) => path === '/api/v1/pods')

@@ -2,29 +2,17 @@ import t from 'tap'
 import { objectOf, type Client } from '../kit/client.ts'
 import { podsOfNode } from '../kit/cloud.ts'
 import {
-  startOnlineHub,
+  onlineNodeWith,
   startCloud,
+  startOnlineHub,
   startTestHub,
   type CloudServer,
-  type TestHub,
 } from '../kit/hub.ts'
 import { refusingOrigin } from '../kit/wire/upstream.ts'
-import type { Teardown } from '../kit/wire/wire.ts'
 
-/** A hub that has not heard yet that the cloud is gone, and will not hear of it by itself. */
-async function slowToHear(t: Teardown, cloud: CloudServer): Promise<TestHub> {
-  const hub = await startOnlineHub(t, {
-    upstreams: [cloud],
-    config: {
-      heartbeat: {
-        intervalMs: 3_600_000,
-        timeoutMs: 300,
-        failedRetry: 1_000,
-        healthyThreshold: 1,
-      },
-    },
-  })
-  return hub
+/** With it a hub hears only of its callers that the cloud is gone. */
+const config = {
+  heartbeat: { intervalMs: 3_600_000, timeoutMs: 300, failedRetry: 1_000, healthyThreshold: 1 },
 }
 
 const aPod = '/api/v1/namespaces/default/pods/a'
@@ -47,9 +35,7 @@ const deaths: Readonly<Record<string, (cloud: CloudServer) => Promise<void> | vo
 
 for (const [what, strike] of Object.entries(deaths)) {
   void t.test(`reads are answered in the same exchange where the cloud ${what}`, async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a', 'b')
-    const hub = await slowToHear(t, cloud)
+    const { cloud, hub } = await onlineNodeWith(t, { config }, 'a', 'b')
     const kubelet = hub.as('kubelet')
     const before = await fill(kubelet)
     const { resourceVersion } = await kubelet.list(podsOfNode)
@@ -72,8 +58,7 @@ for (const [what, strike] of Object.entries(deaths)) {
 void t.test(
   'a write that no API server can have seen is answered as offline, a sent one is not',
   async (t) => {
-    const cloud = await startCloud(t)
-    const hub = await slowToHear(t, cloud)
+    const { cloud, hub } = await onlineNodeWith(t, { config })
     const kubelet = hub.as('kubelet')
     const event = {
       method: 'POST',
@@ -100,9 +85,7 @@ void t.test(
 void t.test(
   'a write without a body that was sent is never sent again, though an API server answers probes',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await slowToHear(t, cloud)
+    const { cloud, hub } = await onlineNodeWith(t, { config }, 'a')
     const kubelet = hub.as('kubelet')
     await fill(kubelet)
     // A body that was read could not be sent again in any case: these have none.
@@ -135,9 +118,7 @@ void t.test(
 void t.test(
   'a read that breaks off in the middle is answered from the cache, unless it is consistent',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await slowToHear(t, cloud)
+    const { cloud, hub } = await onlineNodeWith(t, { config }, 'a')
     const kubelet = hub.as('kubelet')
     const before = await fill(kubelet)
     using _cut = cloud.sandbox.faults.cut(50)
@@ -155,9 +136,7 @@ void t.test(
 )
 
 void t.test('a watch of the cache goes on with the cloud, without a verdict on it', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await slowToHear(t, cloud)
+  const { cloud, hub } = await onlineNodeWith(t, { config }, 'a')
   const kubelet = hub.as('kubelet')
   const { resourceVersion } = await kubelet.list(podsOfNode)
   await cloud.unplug()
@@ -187,14 +166,7 @@ void t.test(
     const hub = await startOnlineHub(t, {
       upstreams: [first, second],
       flags: ['--lb-mode=priority'],
-      config: {
-        heartbeat: {
-          intervalMs: 3_600_000,
-          timeoutMs: 300,
-          failedRetry: 1_000,
-          healthyThreshold: 1,
-        },
-      },
+      config,
     })
     const kubelet = hub.as('kubelet')
     await fill(kubelet)

@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import { objectOf } from '../kit/client.ts'
 import { pods, podsOfNode, identifiesCluster } from '../kit/cloud.ts'
-import { startOnlineHub, goOffline, startCloud, TestHub, type CloudServer } from '../kit/hub.ts'
+import {
+  startOnlineHub,
+  goOffline,
+  startCloud,
+  TestHub,
+  type CloudServer,
+  onlineNodeWith,
+} from '../kit/hub.ts'
 import type { Teardown } from '../kit/wire/wire.ts'
 import { until } from '../kit/until.ts'
 
@@ -73,9 +80,7 @@ void t.test('F12: API servers are used all the same when none of them is ready',
 void t.test(
   'F12: API servers that answer probes too late, but answer, are not given up',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await startOnlineHub(t, { upstreams: [cloud], config: impatient })
+    const { cloud, hub } = await onlineNodeWith(t, { config: impatient }, 'a')
     const watch = await hub.as('kubelet').watch(podsOfNode)
     await watch.next()
     using _slow = cloud.sandbox.faults.delay(1_000_000, isProbe)

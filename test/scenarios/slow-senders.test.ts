@@ -1,17 +1,12 @@
 import t from 'tap'
 import { configMaps, pods, podsOfNode } from '../kit/cloud.ts'
-import { startOnlineHub, startCloud } from '../kit/hub.ts'
+import { onlineNodeWith } from '../kit/hub.ts'
 import { dial, valuesOf } from '../kit/wire/wire.ts'
 
 void t.test(
   'clients that send their bodies byte by byte starve no other, however many they are',
   async (t) => {
-    const cloud = await startCloud(t)
-    cloud.addPods('a')
-    const hub = await startOnlineHub(t, {
-      upstreams: [cloud],
-      flags: ['--max-requests-in-flight=2'],
-    })
+    const { cloud, hub } = await onlineNodeWith(t, { flags: ['--max-requests-in-flight=2'] }, 'a')
     const path = '/api/v1/namespaces/default/configmaps'
     const slow = []
     for (let i = 0; i < 6; i++) {

@@ -6,6 +6,7 @@ import {
   startCloud,
   type CloudServer,
   type TestHub,
+  onlineNodeWith,
 } from '../kit/hub.ts'
 import { thinLink } from '../kit/wire/thin-link.ts'
 
@@ -64,9 +65,7 @@ void t.test('a list of 50 MB passes and is recorded, and others are answered', a
 })
 
 void t.test('requests that wait in the queues of an API server go on waiting', async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startOnlineHub(t, { upstreams: [cloud], config })
+  const { cloud, hub } = await onlineNodeWith(t, { config }, 'a')
   // Health checks pass the queues by (apiserver, flow schema `probes`).
   using _queue = cloud.sandbox.faults.delay(2_500, (request) => !isProbe(request))
   const answers = await Promise.all(

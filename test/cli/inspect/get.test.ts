@@ -2,7 +2,7 @@ import t from 'tap'
 import { readFileSync } from 'node:fs'
 import { inspect } from '../../../src/cli/inspect/inspect.ts'
 import { secrets, service, services } from '../../kit/cloud.ts'
-import { goOffline, startCloud, startTestHub, type TestHub } from '../../kit/hub.ts'
+import { goOffline, startCloud, startTestHub, type TestHub, onlineNode } from '../../kit/hub.ts'
 import { requestAs } from '../../kit/other-user.ts'
 import { reachable } from '../../kit/reachable.ts'
 import { said, type Said } from '../../kit/terminal.ts'
@@ -96,10 +96,7 @@ void t.test('values of a Secret and last-applied are not shown', { skip }, async
 })
 
 void t.test('only root sees content, not holders of the token', { skip }, async (t) => {
-  const cloud = await startCloud(t)
-  cloud.addPods('a')
-  const hub = await startTestHub(t, { upstreams: [cloud] })
-  await hub.online()
+  const { hub } = await onlineNode(t, 'a')
   await hub.as('kubelet').get('/api/v1/namespaces/default/pods/a')
   const url = `http://127.0.0.1:${hub.hub.opsPort}/inspect/get?kind=pod&name=a&namespace=default`
   const token = await hub.ops.get('/inspect/status')
