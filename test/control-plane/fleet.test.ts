@@ -3,17 +3,13 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import type { ApiClient } from '../kit/cluster/api-client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
-import {
-  noControlPlane,
-  nodeSubject,
-  startControlPlane,
-  type ControlPlane,
-} from '../kit/control-plane.ts'
+import { noControlPlane, startControlPlane, type ControlPlane } from '../kit/control-plane.ts'
 import { nodehubProgram } from '../kit/hub-programs.ts'
-import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { noKubelet } from '../kit/kubelet.ts'
 import type { Said } from '../kit/terminal.ts'
 import { busyboxPod } from './pod.ts'
 import { nodeReady, podRunning } from './seen.ts'
+import { nodeName, startNodeKubelet } from './node.ts'
 
 t.setTimeout(300_000)
 
@@ -63,15 +59,10 @@ void t.test(
   'kubectl nodehub why reaches the hub of a node through the API server and the kubelet',
   { skip: skip || (noKubelet() ?? false) },
   async (t) => {
-    const nodeName = 'edge-1'
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
     await letOperator(plane.admin)
     const nodehub = withPlugin(plane)
-    await startKubelet(t, {
-      nodeName,
-      kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
-      clientCa: plane.pki.ca.certificate,
-    })
+    await startNodeKubelet(t, plane)
     await nodeReady(plane.admin, nodeName)
     const programs = plane.workspace.file('programs')
     mkdirSync(programs)

@@ -1,39 +1,33 @@
 import { mkdirSync } from 'node:fs'
 import t, { type Test } from 'tap'
-import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
 import {
   administrator,
   type ControlPlane,
   noControlPlane,
-  nodeSubject,
   startControlPlane,
 } from '../kit/control-plane.ts'
-import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { noKubelet } from '../kit/kubelet.ts'
 import { comparedKubectls, type Kubectl } from './kubectl/find.ts'
 import { Session } from './kubectl/session.ts'
 import { staleness, withoutStaleness } from './kubectl/mask.ts'
 import { type Heard, read, talk, talker, talkerName, watch, writeAndErr } from './kubectl/story.ts'
 import { nodeReady, podRunning } from './seen.ts'
+import { nodeName, startNodeHub, startNodeKubelet } from './node.ts'
 
 t.setTimeout(600_000) // a control plane, a kubelet and kubectl processes share what cores there are
 
 const kubectls = comparedKubectls()
 const skip = noControlPlane() ?? (kubectls.length === 0 ? 'no kubectl on PATH' : false)
 const withoutKubelet = noKubelet()
-const nodeName = 'edge-1'
 
 void t.test(
   'every kubectl prints the same through the hub',
   { skip, timeout: 600_000 },
   async (t) => {
     const plane = await startControlPlane(t, { controllerManager: true })
-    const hub = await startHubProcess(plane.workspace, {
-      servers: [plane.url],
-      // The hub's own credentials are the user's: kubectl sends none to a plain listener.
-      kubeconfig: plane.kubeconfig(administrator),
-      nodeName,
-    })
+    // The hub's own credentials are the user's: kubectl sends none to a plain listener.
+    const hub = await startNodeHub(plane, { kubeconfig: plane.kubeconfig(administrator) })
     if (withoutKubelet === undefined) await startTalker(t, plane)
     const pairs = kubectls.map((kubectl) => new Pair(plane, hub.url, kubectl))
     const readOnline = new Map<Pair, readonly Heard[]>()
@@ -128,11 +122,7 @@ class Pair {
 
 /** A node of its own, straight at the API server, with the pod whose log is read. */
 async function startTalker(t: Test, plane: ControlPlane): Promise<void> {
-  await startKubelet(t, {
-    nodeName,
-    kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
-    clientCa: plane.pki.ca.certificate,
-  })
+  await startNodeKubelet(t, plane)
   await nodeReady(plane.admin, nodeName)
   await plane.admin.post('/api/v1/namespaces/default/pods', talker(nodeName))
   await podRunning(plane.admin, talkerName)

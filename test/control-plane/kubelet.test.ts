@@ -1,38 +1,23 @@
 import t from 'tap'
-import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
-import {
-  type ControlPlane,
-  noControlPlane,
-  nodeSubject,
-  startControlPlane,
-} from '../kit/control-plane.ts'
-import { type Kubelet, noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { type ControlPlane, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import { type Kubelet, noKubelet } from '../kit/kubelet.ts'
 import { busyboxPod } from './pod.ts'
 import { containerId, nodeReady, podRunning } from './seen.ts'
+import { nodeName, startNodeHub, startNodeKubelet } from './node.ts'
 
 t.setTimeout(240_000)
 
 const skip = noControlPlane() ?? noKubelet() ?? false
 const pods = '/api/v1/namespaces/default/pods'
-const nodeName = 'edge-1'
 
 void t.test(
   'a kubelet runs its pods through the hub: online, restarted offline, after a crash of the hub, and online again',
   { skip, timeout: 180_000 },
   async (t) => {
     const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
-    const hub = await startHubProcess(plane.workspace, {
-      servers: [plane.url],
-      kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
-      nodeName,
-    })
-    const kubelet = await startKubelet(t, {
-      nodeName,
-      // As `manifests --part kubeconfig` writes it: over TLS, with the kubelet's own certificate.
-      kubeconfig: plane.kubeconfig(nodeSubject(nodeName), hub.secureUrl, hub.authority),
-      clientCa: plane.pki.ca.certificate,
-    })
+    const hub = await startNodeHub(plane)
+    const kubelet = await startNodeKubelet(t, plane, hub)
 
     await t.test('online: the node becomes Ready, a scheduled pod runs', async (t) => {
       await nodeReady(plane.admin, nodeName)

@@ -1,24 +1,18 @@
 import t, { type Test } from 'tap'
 import type { BootVerdict } from '../../src/hub/boot/verdict.ts'
 import { ApiClient } from '../kit/cluster/api-client.ts'
-import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
-import {
-  type ControlPlane,
-  noControlPlane,
-  nodeSubject,
-  startControlPlane,
-} from '../kit/control-plane.ts'
-import { type Kubelet, type KubeletOptions, noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { type ControlPlane, noControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import { type Kubelet, type KubeletOptions, noKubelet } from '../kit/kubelet.ts'
 import { link } from '../kit/wire/link.ts'
 import { makeDependencies, needyPod } from './needy-pod.ts'
 import { nodeReady, podRunning } from './seen.ts'
+import { nodeName, startNodeHub, startNodeKubelet } from './node.ts'
 
 t.setTimeout(600_000)
 
 const skip = noControlPlane() ?? noKubelet() ?? false
 const pods = '/api/v1/namespaces/default/pods'
-const nodeName = 'edge-1'
 const names = ['first', 'second', 'doomed', 'erased']
 
 void t.test(
@@ -100,17 +94,8 @@ const seconds = (began: number): string => `${((performance.now() - began) / 100
 async function nodeWithPods(t: Test, options: Pick<KubeletOptions, 'featureGates'> = {}) {
   const plane = await startControlPlane(t, { scheduler: true, controllerManager: true })
   const way = await link(t, Number(new URL(plane.url).port))
-  const hub = await startHubProcess(plane.workspace, {
-    servers: [`https://127.0.0.1:${way.port}`],
-    kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
-    nodeName,
-  })
-  const kubelet = await startKubelet(t, {
-    nodeName,
-    kubeconfig: plane.kubeconfig(nodeSubject(nodeName), hub.secureUrl, hub.authority),
-    clientCa: plane.pki.ca.certificate,
-    ...options,
-  })
+  const hub = await startNodeHub(plane, { servers: [`https://127.0.0.1:${way.port}`] })
+  const kubelet = await startNodeKubelet(t, plane, hub, options)
   await nodeReady(plane.admin, nodeName)
   await makeDependencies(plane)
   for (const name of names) {

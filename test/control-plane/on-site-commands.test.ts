@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { Client } from '../kit/client.ts'
-import { startHubProcess, type HubProcess } from '../kit/cluster/hub-process.ts'
+import { type HubProcess } from '../kit/cluster/hub-process.ts'
 import {
   administrator,
   noControlPlane,
@@ -10,7 +10,7 @@ import {
   startControlPlane,
   type ControlPlane,
 } from '../kit/control-plane.ts'
-import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { noKubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
 import { comparedKubectls, discoversSince } from './kubectl/find.ts'
 import { withoutStaleness } from './kubectl/mask.ts'
@@ -21,6 +21,7 @@ import { administratorToken } from './account-token.ts'
 import { busyboxPod } from './pod.ts'
 import { documentsRecorded, readsSchemasSoon } from './recorded-documents.ts'
 import { nodeReady, objectThat, podRunning } from './seen.ts'
+import { nodeName, startNodeHub, startNodeKubelet } from './node.ts'
 
 t.setTimeout(600_000)
 
@@ -29,7 +30,6 @@ const skip =
   noControlPlane() ??
   noKubelet() ??
   (kubectls.length === 0 ? `no kubectl since ${discoversSince}` : false)
-const nodeName = 'edge-1'
 const crasherName = 'crasher'
 const stumblerName = 'stumbler'
 
@@ -169,19 +169,9 @@ void t.test(
       return body.includes('apis/plant.example/v1')
     })
     const node = nodeSubject(nodeName)
-    const hub = await startHubProcess(plane.workspace, {
-      servers: [plane.url],
-      kubeconfig: plane.kubeconfig(node),
-      nodeName,
-      flags: [readsSchemasSoon],
-    })
+    const hub = await startNodeHub(plane, { flags: [readsSchemasSoon] })
     const onSite = plane.kubeconfig(node, hub.secureUrl, hub.authority)
-    await startKubelet(t, {
-      nodeName,
-      kubeconfig: onSite,
-      clientCa: plane.pki.ca.certificate,
-      asksWhoMay: true,
-    })
+    await startNodeKubelet(t, plane, hub, { asksWhoMay: true })
     await nodeReady(plane.admin, nodeName)
     const crasher = busyboxPod(crasherName, {
       nodeName,

@@ -1,13 +1,7 @@
 import { ApiClient } from '../kit/cluster/api-client.ts'
-import { type HubProcess, startHubProcess } from '../kit/cluster/hub-process.ts'
+import { type HubProcess } from '../kit/cluster/hub-process.ts'
 import type { Scope } from '../kit/cluster/workspace.ts'
-import {
-  type ApiServer,
-  administrator,
-  nodeSubject,
-  startControlPlane,
-} from '../kit/control-plane.ts'
-import { startKubelet } from '../kit/kubelet.ts'
+import { type ApiServer, administrator, startControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
 import { type Link, link } from '../kit/wire/link.ts'
 import { begunTooEarly, logsRequests, watchedPaths } from './kubelet-requests.ts'
@@ -16,8 +10,7 @@ import { compileProgram } from './programs.ts'
 import { nodeReady, podRunning } from './seen.ts'
 import { healthyUpstreams } from './two-servers.ts'
 import { WatchedObjects, kubeletWatches } from './watched-objects.ts'
-
-const nodeName = 'edge-1'
+import { nodeName, startNodeHub, startNodeKubelet } from './node.ts'
 
 /** An API server that the hub knows, and its way there. */
 interface Upstream {
@@ -167,18 +160,11 @@ export async function endureOutages(
       way: await link(t, Number(new URL(server.url).port)),
     })),
   )
-  const hub = await startHubProcess(plane.workspace, {
+  const hub = await startNodeHub(plane, {
     servers: upstreams.map(({ way }) => `https://127.0.0.1:${way.port}`),
-    kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
-    nodeName,
   })
   await healthyUpstreams(hub, upstreams.length)
-  const kubelet = await startKubelet(t, {
-    nodeName,
-    kubeconfig: plane.kubeconfig(nodeSubject(nodeName), hub.secureUrl, hub.authority),
-    clientCa: plane.pki.ca.certificate,
-    flags: [logsRequests],
-  })
+  const kubelet = await startNodeKubelet(t, plane, hub, { flags: [logsRequests] })
   await nodeReady(plane.admin, nodeName)
   await podRunning(plane.admin, objects.pod)
   await until('the kubelet to watch all it watches', () =>

@@ -1,19 +1,18 @@
 import { readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { ApiClient } from '../kit/cluster/api-client.ts'
-import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
-import { noControlPlane, nodeSubject, startControlPlane } from '../kit/control-plane.ts'
-import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { noControlPlane, startControlPlane } from '../kit/control-plane.ts'
+import { noKubelet } from '../kit/kubelet.ts'
 import { ObservedChanges } from './observed-changes.ts'
 import { busyboxPod } from './pod.ts'
 import { nodeReady, podRunning } from './seen.ts'
+import { nodeName, startNodeHub, startNodeKubelet } from './node.ts'
 
 t.setTimeout(600_000)
 
 const skip = noControlPlane() ?? noKubelet() ?? false
 const pods = '/api/v1/namespaces/default/pods'
-const nodeName = 'edge-1'
 
 void t.test(
   'no pod is recreated when the filter is switched, nor when hub or store are lost',
@@ -75,17 +74,8 @@ async function hostNetworkNode(t: Test) {
   const write = (mode: 'off' | 'on'): void =>
     writeFileSync(config, `host-network-propagation: ${mode}\n`)
   write('on')
-  const hub = await startHubProcess(workspace, {
-    servers: [plane.url],
-    kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
-    nodeName,
-    flags: [`--config=${config}`],
-  })
-  const kubelet = await startKubelet(t, {
-    nodeName,
-    kubeconfig: plane.kubeconfig(nodeSubject(nodeName), hub.secureUrl, hub.authority),
-    clientCa: plane.pki.ca.certificate,
-  })
+  const hub = await startNodeHub(plane, { flags: [`--config=${config}`] })
+  const kubelet = await startNodeKubelet(t, plane, hub)
   await nodeReady(admin, nodeName)
   const labels = {
     'apps.openyurt.io/nodepool': 'edge',

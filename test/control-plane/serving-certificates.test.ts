@@ -19,9 +19,9 @@ import {
   type ControlPlane,
 } from '../kit/control-plane.ts'
 import { ApiClient } from '../kit/cluster/api-client.ts'
-import { startHubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
 import { settled } from '../kit/settled.ts'
+import { startNodeHub } from './node.ts'
 
 t.setTimeout(300_000)
 
@@ -157,10 +157,7 @@ void t.test(
     t.strictSame(listAt(await read(plane, 'csr-of-kubelet'), 'status', 'conditions'), [])
     t.strictSame(failures, [])
 
-    const hub = await startHubProcess(plane.workspace, {
-      servers: [plane.url],
-      kubeconfig: plane.kubeconfig(nodeSubject('edge-1')),
-      nodeName: 'edge-1',
+    const hub = await startNodeHub(plane, {
       flags: ['--hub-cert-signer=kubernetes.io/kubelet-serving'],
     })
     const inPod = new ApiClient(hub.secureUrl, {

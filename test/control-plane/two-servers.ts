@@ -1,6 +1,6 @@
 import { ApiClient } from '../kit/cluster/api-client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
-import { type HubProcess, startHubProcess } from '../kit/cluster/hub-process.ts'
+import { type HubProcess } from '../kit/cluster/hub-process.ts'
 import { until } from '../kit/until.ts'
 import type { Scope } from '../kit/cluster/workspace.ts'
 import {
@@ -14,6 +14,7 @@ import { Load, type Read } from './load.ts'
 import { busyboxPod } from './pod.ts'
 import { TestReflector } from './test-reflector.ts'
 import { Writes } from './writes.ts'
+import { startNodeHub } from './node.ts'
 
 const readsPerSecond = 200
 const writesPerSecond = 10
@@ -86,10 +87,9 @@ export async function sufferMisfortunes(t: Scope, rounds: number): Promise<Suffe
   if ('missing' in kubectl) throw new Error(kubectl.missing)
   const plane = await startControlPlane(t, { apiservers: 2 })
   await makePods(plane)
-  const hub = await startHubProcess(plane.workspace, {
+  const hub = await startNodeHub(plane, {
     servers: plane.servers.map(({ url }) => url),
     kubeconfig: plane.kubeconfig(administrator),
-    nodeName: 'edge-1',
   })
   await healthyUpstreams(hub, 2)
   const load = new Load(hub.url, reads, readsPerSecond)

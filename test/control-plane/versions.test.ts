@@ -5,25 +5,24 @@ import type { Json, JsonObject } from '../../src/api/kube/json.ts'
 import { valueAt, listAt } from '../../src/api/kube/json-at.ts'
 import { Client, nameOf, objectOf, type Watching } from '../kit/client.ts'
 import { findBinaries } from '../kit/cluster/binaries.ts'
-import { type HubProcess, startHubProcess } from '../kit/cluster/hub-process.ts'
+import { type HubProcess } from '../kit/cluster/hub-process.ts'
 import { findReleases, type Release } from '../kit/cluster/releases.ts'
 import { until } from '../kit/until.ts'
 import {
   administrator,
   type ControlPlane,
   noControlPlane,
-  nodeSubject,
   startControlPlane,
 } from '../kit/control-plane.ts'
-import { noKubelet, startKubelet } from '../kit/kubelet.ts'
+import { noKubelet } from '../kit/kubelet.ts'
 import { busyboxPod } from './pod.ts'
 import { nodeReady, podRunning } from './seen.ts'
+import { nodeName, startNodeHub, startNodeKubelet } from './node.ts'
 
 const { found, missing, mistakes } = findReleases()
 /** Of one test; control planes, hubs and kubelets share what cores there are. */
 const timeout = 240_000
 t.setTimeout(timeout * (4 * found.length + 1))
-const nodeName = 'edge-1'
 const namespace = '/api/v1/namespaces/default'
 
 t.comment(
@@ -82,13 +81,8 @@ function noGate(release: Release, gate: string): string | undefined {
     : `${release.version} has no feature gate ${gate}`
 }
 
-async function startHub(plane: ControlPlane): Promise<HubProcess> {
-  return startHubProcess(plane.workspace, {
-    servers: [plane.url],
-    kubeconfig: plane.kubeconfig(administrator),
-    nodeName,
-  })
-}
+const startHub = (plane: ControlPlane): Promise<HubProcess> =>
+  startNodeHub(plane, { kubeconfig: plane.kubeconfig(administrator) })
 
 /**
  * Followed by a list and a watch from its version, and by a WatchList where the API server has it.
@@ -210,17 +204,8 @@ async function initialNames(watch: Watching): Promise<string[]> {
 /** A node and its pod, without the controllers that other tests have. */
 async function podComesBack(t: Test, servers: Release, nodes: Release): Promise<void> {
   const plane = await startControlPlane(t, { release: servers })
-  const hub = await startHubProcess(plane.workspace, {
-    servers: [plane.url],
-    kubeconfig: plane.kubeconfig(nodeSubject(nodeName)),
-    nodeName,
-  })
-  const kubelet = await startKubelet(t, {
-    nodeName,
-    kubeconfig: plane.kubeconfig(nodeSubject(nodeName), hub.secureUrl, hub.authority),
-    clientCa: plane.pki.ca.certificate,
-    release: nodes,
-  })
+  const hub = await startNodeHub(plane)
+  const kubelet = await startNodeKubelet(t, plane, hub, { release: nodes })
   await nodeReady(plane.admin, nodeName)
   const node = (await plane.admin.get(`/api/v1/nodes/${nodeName}`)).json()
   t.equal(
