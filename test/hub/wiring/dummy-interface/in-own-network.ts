@@ -15,6 +15,7 @@ import {
   withPath,
   withProgram,
 } from '../../../kit/own-network.ts'
+import { hubForPods } from '../../../kit/hub-for-pods.ts'
 import { startJoinable } from '../../../kit/joinable.ts'
 import { reachable } from '../../../kit/reachable.ts'
 import { rootFolder } from '../../../kit/root-folder.ts'
@@ -179,23 +180,10 @@ void t.test('an interface that has gone is made again, and a failure is retried'
 void t.test('pods reach the hub there, and are known by credentials alone', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(pods, pod('a'))
-  const { files } = await reachable(t)
-  await files.issue({ ipAddresses: [address] })
-  const hub = await startTestHub(t, {
-    upstreams: [cloud],
-    flags: [
-      '--enable-dummy-if',
-      '--cache-components=*',
-      `--upstream-ca=${files.ca}`,
-      `--serving-cert=${files.certificate}`,
-      `--serving-key=${files.key}`,
-    ],
-  })
-  await hub.logged('pods are led to the hub')
+  const { hub, ca } = await hubForPods(t, cloud, address)
   const path = '/api/v1/namespaces/default/pods/a'
   const plain = `http://${address}:${hub.hub.proxyPort}${path}`
   const secure = `https://${address}:${hub.hub.proxySecurePort}${path}`
-  const ca = files.authority.certificate
   const headers = { Authorization: `Bearer ${cloud.sandbox.token('operator')}` }
   const inPod = await startPod(t)
   for (const url of [plain, secure]) {
@@ -226,22 +214,8 @@ void t.test('at an IPv6 address all is the same', async (t) => {
   const cloud = await startCloud(t)
   cloud.sandbox.create(pods, pod('a'))
   cloud.sandbox.create(services, service('kubernetes', '10.96.0.1'))
-  const { files } = await reachable(t)
-  await files.issue({ ipAddresses: ['fd00::2:1'] })
-  const hub = await startTestHub(t, {
-    upstreams: [cloud],
-    flags: [
-      '--enable-dummy-if',
-      '--dummy-if-ip=fd00::2:1',
-      '--cache-components=*',
-      `--upstream-ca=${files.ca}`,
-      `--serving-cert=${files.certificate}`,
-      `--serving-key=${files.key}`,
-    ],
-  })
-  await hub.logged('pods are led to the hub')
+  const { hub, ca } = await hubForPods(t, cloud, 'fd00::2:1')
   const url = `https://[fd00::2:1]:${hub.hub.proxySecurePort}`
-  const ca = files.authority.certificate
   const token = cloud.sandbox.token('operator')
   const path = '/api/v1/namespaces/default/pods/a'
   const withToken = new Client({ url, component: 'operator', tls: { ca }, token })

@@ -6,7 +6,8 @@ import t from 'tap'
 import { dummyUnit, dummyUnitFiles, joinedDummy } from '../../../../src/node/join/dummy-unit.ts'
 import { manifests } from '../../../../src/cli/manifests.ts'
 import { pod, pods, startCloud } from '../../../kit/cloud.ts'
-import { goOffline, startTestHub } from '../../../kit/hub.ts'
+import { goOffline } from '../../../kit/hub.ts'
+import { hubForPods } from '../../../kit/hub-for-pods.ts'
 import {
   enterOwnNetwork,
   ip,
@@ -14,7 +15,6 @@ import {
   startPod,
   withProgram,
 } from '../../../kit/own-network.ts'
-import { reachable } from '../../../kit/reachable.ts'
 
 enterOwnNetwork(t)
 
@@ -109,23 +109,11 @@ void t.test('pods reach a hub there that has no right and no ip command', async 
   cloud.sandbox.create(pods, pod('a'))
   const inPod = await startPod(t)
   await t.test('as in the image', async (t) => {
-    const { files } = await reachable(t)
-    await files.issue({ ipAddresses: [address] })
     withProgram(t, 'ip', 'exit 127')
-    const hub = await startTestHub(t, {
-      upstreams: [cloud],
-      flags: [
-        '--enable-dummy-if',
-        '--cache-components=*',
-        `--upstream-ca=${files.ca}`,
-        `--serving-cert=${files.certificate}`,
-        `--serving-key=${files.key}`,
-      ],
-    })
-    await hub.logged('pods are led to the hub')
+    const { hub, ca } = await hubForPods(t, cloud, address)
     const asked = {
       url: `https://${address}:${hub.hub.proxySecurePort}/api/v1/namespaces/default/pods/a`,
-      ca: files.authority.certificate,
+      ca,
       headers: { Authorization: `Bearer ${cloud.sandbox.token('operator')}` },
     }
     t.match(await inPod.get(asked), { status: 200 })
