@@ -1,9 +1,9 @@
 import { turn } from './clock.ts'
 
 /**
- * Shares an expensive read among callers: each gets a read that began no earlier than its call, and
- * callers during a read share the one after it. That begins in the next turn of the event loop, so
- * that callers who react to the previous result share it too and wait for no third one.
+ * Shares an expensive read, or write, among callers: each gets one that began no earlier than its
+ * call, and callers during one share the one after it. That begins in the next turn of the event
+ * loop, so that callers who react to the previous result share it too and wait for no third one.
  */
 export class FreshRead<T> {
   readonly #read: () => Promise<T>

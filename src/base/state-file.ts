@@ -1,4 +1,5 @@
 import { writeDurably } from './durable-file.ts'
+import { FreshRead } from './fresh-read.ts'
 import { readOwnFile } from './own-file.ts'
 
 /**
@@ -7,38 +8,28 @@ import { readOwnFile } from './own-file.ts'
  * are ignored, as the file may belong to another process by then.
  */
 export class StateFile implements AsyncDisposable {
-  readonly #file: string
-  readonly #content: () => string
-  /** Resolves when all requested writes have finished or failed. */
-  #settled: Promise<void> = Promise.resolve()
-  /** The pending write, which has not read its content yet. */
-  #next: Promise<void> | undefined
+  readonly #writes: FreshRead<void>
+  /** The last requested write, before which all others have ended. */
+  #last: Promise<void> = Promise.resolve()
   #closed = false
 
   /** `content` returns the state; it is called just before the write. */
   constructor(file: string, content: () => string) {
-    this.#file = file
-    this.#content = content
+    this.#writes = new FreshRead(() => writeDurably(file, content()))
   }
 
   /**
    * Resolves when the current state, or a later one, is on the disk. Rejects if the write fails.
    */
-  write(): Promise<void> {
-    if (this.#closed) return Promise.resolve()
-    if (this.#next) return this.#next
-    const next = this.#settled.then(() => {
-      this.#next = undefined
-      return writeDurably(this.#file, this.#content())
-    })
-    this.#next = next
-    this.#settled = next.catch(() => undefined)
-    return next
+  async write(): Promise<void> {
+    if (this.#closed) return
+    this.#last = this.#writes.get()
+    await this.#last
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
-    return this.#settled
+    await this.#last.catch(() => undefined)
   }
 }
 
