@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs'
-import { busyboxImage } from '../kit/cluster/oci-image.ts'
 import { type ControlPlane } from '../kit/control-plane.ts'
 import { until } from '../kit/until.ts'
+import { busyboxPodWith } from './pod.ts'
 
 const namespace = '/api/v1/namespaces/default'
 
@@ -53,39 +53,31 @@ export async function makeDependencies({ admin, workspace }: ControlPlane): Prom
  * Starts only with all that it refers to, its service account's token among it, and then says its
  * name over HTTP at port 8080.
  */
-export const needyPod = (name: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name, labels: { app: name } },
-  spec: {
-    runtimeClassName: 'plain',
-    terminationGracePeriodSeconds: 1,
-    tolerations: [{ operator: 'Exists' }],
-    containers: [
-      {
-        name: 'main',
-        image: busyboxImage,
-        imagePullPolicy: 'Never',
-        command: [
-          '/bin/sh',
-          '-ec',
-          `[ -s /var/run/secrets/kubernetes.io/serviceaccount/token ]
+export const needyPod = (name: string): object =>
+  busyboxPodWith(
+    name,
+    {
+      runtimeClassName: 'plain',
+      volumes: [
+        { name: 'words', configMap: { name: 'words' } },
+        { name: 'keys', secret: { secretName: 'keys' } },
+        { name: 'disk', persistentVolumeClaim: { claimName: 'claim' } },
+      ],
+    },
+    {
+      command: [
+        '/bin/sh',
+        '-ec',
+        `[ -s /var/run/secrets/kubernetes.io/serviceaccount/token ]
 [ "$KEY" = key ]; [ "$(cat /words/word)" = word ]; [ "$(cat /keys/key)" = key ]
 echo ${name} >/disk/${name}; echo ${name} >/tmp/name
 exec httpd -f -p 8080 -h /tmp`,
-        ],
-        env: [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'keys', key: 'key' } } }],
-        volumeMounts: [
-          { name: 'words', mountPath: '/words' },
-          { name: 'keys', mountPath: '/keys' },
-          { name: 'disk', mountPath: '/disk' },
-        ],
-      },
-    ],
-    volumes: [
-      { name: 'words', configMap: { name: 'words' } },
-      { name: 'keys', secret: { secretName: 'keys' } },
-      { name: 'disk', persistentVolumeClaim: { claimName: 'claim' } },
-    ],
-  },
-})
+      ],
+      env: [{ name: 'KEY', valueFrom: { secretKeyRef: { name: 'keys', key: 'key' } } }],
+      volumeMounts: [
+        { name: 'words', mountPath: '/words' },
+        { name: 'keys', mountPath: '/keys' },
+        { name: 'disk', mountPath: '/disk' },
+      ],
+    },
+  )

@@ -1,8 +1,8 @@
 import type { ApiClient } from '../kit/cluster/api-client.ts'
-import { busyboxImage } from '../kit/cluster/oci-image.ts'
 import type { Kubelet } from '../kit/kubelet.ts'
 import { until } from '../kit/until.ts'
 import { administratorToken } from './account-token.ts'
+import { busyboxPodWith } from './pod.ts'
 
 const namespace = '/api/v1/namespaces/default'
 
@@ -98,31 +98,21 @@ export class WatchedObjects {
   }
 
   #podOfAll(): object {
-    return {
-      metadata: { name: this.pod },
-      spec: {
+    return busyboxPodWith(
+      this.pod,
+      {
         nodeName: this.#nodeName,
         runtimeClassName: 'plain',
         automountServiceAccountToken: false,
-        terminationGracePeriodSeconds: 1,
-        tolerations: [{ operator: 'Exists' }],
-        containers: [
-          {
-            name: 'main',
-            image: busyboxImage,
-            imagePullPolicy: 'Never',
-            command: ['httpd', '-f', '-p', '8080', '-h', '/mounted'],
-            volumeMounts: ['words', 'keys'].map((name) => ({
-              name,
-              mountPath: `/mounted/${name}`,
-            })),
-          },
-        ],
         volumes: [
           { name: 'words', configMap: { name: 'words' } },
           { name: 'keys', secret: { secretName: 'keys' } },
         ],
       },
-    }
+      {
+        command: ['httpd', '-f', '-p', '8080', '-h', '/mounted'],
+        volumeMounts: ['words', 'keys'].map((name) => ({ name, mountPath: `/mounted/${name}` })),
+      },
+    )
   }
 }
