@@ -165,7 +165,13 @@ export class LogFolder {
     this.segments.delete(id)
     segment.close()
     // In the pool: the kernel takes milliseconds to free the file's pages.
-    fs.unlink(segment.path, () => undefined)
+    if (id < this.newest) return fs.unlink(segment.path, () => undefined)
+    // At once: the next segment has the number of one that could not be begun.
+    try {
+      fs.rmSync(segment.path, { force: true })
+    } catch {
+      return
+    }
   }
 
   /** Makes names durable. */

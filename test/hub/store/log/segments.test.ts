@@ -1,0 +1,25 @@
+import { pbkdf2 } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { LogFolder } from '../../../../src/hub/store/log/segments.ts'
+import { rootFolder } from '../../../kit/root-folder.ts'
+
+/** Work for libuv's pool. */
+const work = (): Promise<Buffer> => promisify(pbkdf2)('a', 'b', 200_000, 32, 'sha256')
+
+void t.test('a segment begun under the number of one that was taken back stays', async (t) => {
+  const folder = new LogFolder(rootFolder(t))
+  t.teardown(() => folder.close())
+  const busy = Array.from({ length: 8 }, work)
+  for (const id of [1, 2]) folder.segment(id).create()
+  folder.remove(2)
+  const { path } = folder.segment(2)
+  folder.segment(2).create()
+  folder.remove(1)
+  await Promise.all(busy)
+  await work()
+  t.ok(existsSync(path))
+  t.ok(folder.isInPlace())
+  t.notOk(existsSync(folder.segment(1).path), 'an old one is removed in the pool')
+})
