@@ -25,6 +25,8 @@ export class ProtobufListDecoder implements ListDecoder {
   #carried: readonly Uint8Array[] = []
   /** Its length; 0 while unknown. */
   #needed = 0
+  /** Of the field that is read. */
+  readonly #read: Header = { number: 0, type: 0, valueStart: 0, valueEnd: 0 }
   #headReturned = false
   readonly #head: Uint8Array[] = []
   /** Fields after the last item: part of the tail, unless another item follows. */
@@ -82,7 +84,7 @@ export class ProtobufListDecoder implements ListDecoder {
   #field(bytes: Buffer, at: number): number {
     if (!this.#begun) return this.#magic(bytes, at)
     const header = this.#header(bytes, at)
-    const end = header && (this.#isRaw(header) ? header.valueStart : header.end)
+    const end = header && (this.#isRaw(header) ? header.valueStart : header.valueEnd)
     if (!header || end === undefined || end > bytes.length) {
       this.#needed = end === undefined ? 0 : end - at
       return -1
@@ -109,9 +111,10 @@ export class ProtobufListDecoder implements ListDecoder {
   }
 
   #header(bytes: Buffer, at: number): Header | undefined {
-    const header = readHeader(bytes, at, bytes.length)
-    if (!header || this.#isRaw(header)) return header
-    const length = header.end - at
+    const header = this.#read
+    if (!readHeader(bytes, at, bytes.length, header)) return undefined
+    if (this.#isRaw(header)) return header
+    const length = header.valueEnd - at
     if (length > maxObjectBytes) throw new MalformedBody('larger than 16 MiB')
     if (this.#rawLeft > 0 && length > this.#rawLeft) throw new MalformedBody('a field does not end')
     return header
@@ -127,7 +130,7 @@ export class ProtobufListDecoder implements ListDecoder {
     if (this.#isRaw(header)) {
       if (this.#rawSeen) throw new MalformedBody('an envelope with two objects')
       this.#rawSeen = true
-      this.#rawLeft = header.end - header.valueStart
+      this.#rawLeft = header.valueEnd - header.valueStart
     } else if (header.number === rawNumber || header.number === typeMetaNumber) {
       if (header.type !== lengthType) throw new MalformedBody('an envelope of no messages')
       this.#gvk = readTypeMeta(value)
@@ -138,11 +141,11 @@ export class ProtobufListDecoder implements ListDecoder {
   #item(header: Header, value: Buffer, at: number): void {
     if (header.type !== lengthType) throw new MalformedBody('an item that is no message')
     if (!this.#gvk) throw new MalformedBody('an envelope that says its kind too late')
-    this.#rawLeft -= header.end - at
+    this.#rawLeft -= header.valueEnd - at
     this.#objects.push(apiObject(value))
     this.#itemSeen = true
     if (this.#from < 0) this.#from = at
-    this.#to = header.end
+    this.#to = header.valueEnd
     this.#after = []
   }
 
