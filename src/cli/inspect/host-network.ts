@@ -1,4 +1,4 @@
-import type { HostNetworkReport, PodOnNode } from '../../hub/filter/host-network/report.ts'
+import type { HostNetworkReport, PodOnNode } from '../../hub/wiring/status/host-network-report.ts'
 import type { StoppedNetworks } from '../../hub/wiring/stopped.ts'
 import { aligned } from '../aligned.ts'
 import { inspection } from './inspection.ts'

@@ -1,7 +1,7 @@
 import { kubeletCache, podsOf } from '../boot/kubelet-cache.ts'
 import { cursorOf, type Cursor } from '../../api/codec/cursor.ts'
 import type { StartConfig } from '../../config/hub-config.ts'
-import { hostNetworkReport, type HostNetworkReport } from '../filter/host-network/report.ts'
+import { hostNetworkReport, type HostNetworkReport } from './status/host-network-report.ts'
 import type { Inputs } from '../filter/inputs.ts'
 import type { ReservedPort } from '../../api/kube/node-ports.ts'
 import { Throttled } from '../../base/throttled.ts'

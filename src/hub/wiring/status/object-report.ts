@@ -21,7 +21,7 @@ import type { LogStore } from '../../store/log/log-store.ts'
 import type { AnswerRecord } from '../answer-record.ts'
 import type { EnabledFilters } from '../enabled-filters.ts'
 import type { Inputs } from '../../filter/inputs.ts'
-import type { HostNetworkReport, PodOnNode } from '../../filter/host-network/report.ts'
+import type { HostNetworkReport, PodOnNode } from './host-network-report.ts'
 
 /** A state of the object as callers were given it. */
 interface StoredState {

@@ -1,8 +1,8 @@
 import { TimeSlices } from '../../../base/time-slices.ts'
 import type { Cursor, Path } from '../../../api/codec/cursor.ts'
 import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
-import type { Inputs } from '../inputs.ts'
-import { shownAs } from './rule.ts'
+import { shownAs } from '../../../../filters/hostnetworkpropagation.ts'
+import type { Inputs } from '../../filter/inputs.ts'
 
 /**
  * The network on which the kubelet gets a pod: the host's because the pod requests it, the host's
