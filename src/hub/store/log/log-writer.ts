@@ -121,7 +121,7 @@ export class LogWriter {
       await segment.sync()
       await folder.sync()
     } catch (cause) {
-      folder.remove(segment.id)
+      await folder.remove(segment.id)
       throw cause
     }
     this.work.bytes += head.end

@@ -19,6 +19,7 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = fs.constants
 const write = promisify(fs.write)
 const writev = promisify(fs.writev)
 const fdatasync = promisify(fs.fdatasync)
+const unlink = promisify(fs.unlink)
 
 /** `undefined`: there is no such file. */
 const inodeAt = (path: string): number | undefined =>
@@ -158,20 +159,17 @@ export class LogFolder {
     return bytes
   }
 
-  /** Removes the file. Errors are ignored: it is removed later. */
-  remove(id: number): void {
+  /**
+   * Resolves when the file is removed: until then no other may have its number. Errors are ignored:
+   * it is removed later.
+   */
+  async remove(id: number): Promise<void> {
     const segment = this.segments.get(id)
     if (!segment) return
     this.segments.delete(id)
     segment.close()
     // In the pool: the kernel takes milliseconds to free the file's pages.
-    if (id < this.newest) return fs.unlink(segment.path, () => undefined)
-    // At once: the next segment has the number of one that could not be begun.
-    try {
-      fs.rmSync(segment.path, { force: true })
-    } catch {
-      return
-    }
+    await unlink(segment.path).catch(() => undefined)
   }
 
   /** Makes names durable. */

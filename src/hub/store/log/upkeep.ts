@@ -193,13 +193,14 @@ export class Upkeep implements Keeper {
       await path.exclusively(() => path.append([snapshotOf(state.scope(key) ?? new Scope(key))]))
       await this.#pause()
     }
-    await path.exclusively(async () => {
+    const removals = await path.exclusively(async () => {
       await path.append(state.losses.map((record) => ({ record })))
       await log.endAnew()
       path.recovered()
-      for (const id of victims) folder.remove(id)
+      return [...victims].map((id) => folder.remove(id))
     })
     this.#compacted = folder.bytes
+    await Promise.all(removals)
   }
 
   async #copy(group: readonly Body[], victims: Set<number>): Promise<void> {
