@@ -2,7 +2,7 @@ import { elapsed, turn } from './clock.ts'
 
 /**
  * Other work of the event loop waits no longer than this in each of its turns: an event of a watch
- * takes about four, from its upstream to the disk and to its clients.
+ * takes about three, from its upstream to the disk and to its clients.
  */
 export const sliceMs = 1
 

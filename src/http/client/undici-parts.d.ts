@@ -12,4 +12,8 @@ declare module 'undici/lib/core/connect.js' {
   export { buildConnector as default } from 'undici'
 }
 
-declare const WebAssembly: { Module: new (bytes: Uint8Array) => object }
+// Of the language, and in the types of browsers only.
+declare const WebAssembly: {
+  Module: new (bytes: Uint8Array, options?: object) => object
+  readonly Instance: new (module: object) => object
+}

@@ -22,11 +22,12 @@ const { Module } = WebAssembly
  * it makes a module, and refuses kept code, Node's own too, while it is not the usual one.
  */
 WebAssembly.Module = class extends Module {
-  constructor(bytes: Uint8Array) {
+  // The first one may be another's, as of a filter: it has its options.
+  constructor(...of: ConstructorParameters<typeof Module>) {
     WebAssembly.Module = Module
     setFlagsFromString(`--wasm-tiering-budget=${100 * usualBudget}`)
     try {
-      super(bytes)
+      super(...of)
     } finally {
       setFlagsFromString(`--wasm-tiering-budget=${usualBudget}`)
     }
