@@ -83,6 +83,15 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const started = { status: onHost, metadata: { resourceVersion: '8' } }
     t.equal(shown({}, started, filter), 'propagated', 'until its status says otherwise')
   })
+
+  void t.test(`an unreadable pod passes: ${encoding}`, async (t) => {
+    const failed: string[] = []
+    const filters = filtersOf([hostnetworkpropagation('on')], hostPool, (name) => failed.push(name))
+    const { gvk, [encoding]: whole } = inBothEncodings(podOf({}))
+    const torn = { ...whole, bytes: whole.bytes.subarray(0, -9) }
+    t.equal(filters.chainFor('kubelet', pods, 'list')?.apply(gvk, encoding, torn), torn)
+    t.strictSame(failed, ['hostnetworkpropagation'])
+  })
 }
 
 void t.test('it applies to the kubelet’s pods, read and written, and nothing else', async (t) => {
