@@ -34,12 +34,12 @@ export const hostnetworkpropagation = (
   actsWhenDisabled: true,
   // A new pod waits until its network is known: the kubelet would start it on the wrong one.
   create(inputs) {
-    const left = new Map<string, string>()
+    const left = new Map<string, string | true>()
     return (pod) => {
       // The answer to a deletion may be a Status.
       if (pod.kind !== 'Pod') return 'leave'
       const known = left.get(pod.uid)
-      if (known === running || known === pod.resourceVersion) return 'leave'
+      if (known === true || known === pod.resourceVersion) return 'leave'
       const shown = shownAs(pod, inputs)
       if (shown === 'unknown') return 'withhold'
       if (shown === 'propagated') return propagated
@@ -48,18 +48,16 @@ export const hostnetworkpropagation = (
       if (pod.uid === '') return 'leave'
       if (left.size >= mostRemembered) left.clear()
       const isRunning = pod.value(['status', 'hostIP']) !== undefined
-      left.set(pod.uid, isRunning ? running : pod.resourceVersion)
+      left.set(pod.uid, isRunning || pod.resourceVersion)
       return 'leave'
     }
   },
 })
 
-/** In place of a version: the pod has a status, so that its network stays. */
-const running = 'running'
-
 /**
- * The pods that were left, by uid: to find the status in JSON takes as long as to cut the pod out
- * of its list, and most lists and events repeat the same pods. More than a node has.
+ * The pods that were left, by uid: in this version, or in all, as they run and keep their network.
+ * To find the status in JSON takes as long as to cut the pod out of its list, and most lists and
+ * events repeat the same pods. More than a node has.
  */
 const mostRemembered = 1_000
 

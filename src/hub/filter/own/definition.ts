@@ -29,6 +29,8 @@ const groupForm = /^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 /** The core group's apiVersion is only a version. */
 const versionForm = /^v\d+((alpha|beta)\d+)?$/
 
+const isText = (value: unknown): boolean => typeof value === 'string'
+
 const ofRule: Readonly<Record<string, Form>> = {
   // In the form that `componentOf` makes of a User-Agent.
   components: words(/^[a-z0-9][a-z0-9._-]{0,127}$/),
@@ -40,8 +42,7 @@ const ofRule: Readonly<Record<string, Form>> = {
   verbs: words(resourceForm),
   only: {
     fits: (value) =>
-      value === undefined ||
-      (isFields(value) && [value['namespace'], value['name']].every(isWord(/^/))),
+      value === undefined || (isFields(value) && [value['namespace'], value['name']].every(isText)),
     what: 'a namespace and a name',
   },
 }
@@ -51,7 +52,7 @@ const ofDefinition: Readonly<Record<string, Form>> = {
     fits: isWord(/^[a-z][a-z0-9-]{0,62}$/),
     what: 'lower-case letters, digits and dashes, at most 63',
   },
-  revision: { fits: (value) => value === undefined || isWord(/^/)(value), what: 'a string' },
+  revision: { fits: (value) => value === undefined || isText(value), what: 'a string' },
   rules: {
     fits: (value) => Array.isArray(value) && value.length > 0,
     what: 'a list of at least one rule',
