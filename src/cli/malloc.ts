@@ -22,11 +22,11 @@ export function ensureMallocSettings(env: Environment): void {
 }
 
 /**
- * Has V8 collect all garbage before its heap has grown by a half since the last time. By itself it
- * lets the heap grow to three times as much, and to as many buffers of answers. Set here, since a
+ * Has V8 collect all garbage before its heap has doubled since the last time. By itself it lets the
+ * heap grow to three times as much, and to as many buffers of answers. Set here, since a
  * later Node that lacks the flag would not start with it.
  */
-export const limitHeapGrowth = (): void => setFlagsFromString('--heap-growing-percent=50')
+export const limitHeapGrowth = (): void => setFlagsFromString('--heap-growing-percent=100')
 
 /**
  * Has V8 collect all garbage once and give back what that leaves free: what a start takes and an
