@@ -210,14 +210,19 @@ export class State {
     const collection = scope.begun(key)
     const listed = new Set<string>()
     let isSame = collection.changedAt !== ''
+    // What has left a selection since may still be in this list as it was.
+    const isBehind = [...scope.collections.values()].some(
+      (each) => isSelective(each.key) && isNewer(each.changedAt, version),
+    )
     for (const [at, mark] of of.objects?.entries() ?? []) {
       const body = bodies[at]
       if (!body) continue
       const held = heldOf(mark, body)
       const name = nameKey(held)
       listed.add(name)
-      scope.tombstones.delete(name)
-      if (collection.members.get(name)?.body.serial === body.serial) continue
+      const isHeld = collection.members.get(name)?.body.serial === body.serial
+      if (!isHeld || !isBehind) scope.tombstones.delete(name)
+      if (isHeld) continue
       collection.set(held)
       scope.follow(held, of.confirmedAt)
       isSame = false

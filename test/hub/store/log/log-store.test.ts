@@ -344,6 +344,18 @@ void t.test('an object that leaves a selection ends there as it was', async (t) 
   }
 })
 
+void t.test('a list from before an object left a selection does not bring it back', async (t) => {
+  const selected = collection({ labelSelector: 'app' })
+  await using store = await open(rootFolder(t))
+  for (const key of [collection(), selected]) await replace(store, key, head(5), [object('a', 1)])
+  await store.apply(selected, [changed('DELETED', object('a', 6))])
+  t.equal(got(store, keyOf('a')), undefined)
+  await replace(store, collection(), head(5), [object('a', 1)])
+  t.equal(got(store, keyOf('a')), undefined, 'of an API server that lags behind the watch')
+  await replace(store, collection(), head(7), [object('a', 1)])
+  t.ok(got(store, keyOf('a')), 'a later list shows it')
+})
+
 void t.test('what comes in one turn goes to the disk together, a mebibyte at most', async (t) => {
   await using store = await open(rootFolder(t))
   await replace(store, collection(), head(1), [object('a', 1)])
