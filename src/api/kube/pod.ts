@@ -16,8 +16,10 @@ export const isMirror = (pod: Json): boolean =>
 export const isExcluded = ({ metadata = {} }: { readonly metadata?: Json }): boolean =>
   textAt(metadata, 'annotations', excludeAnnotation) === 'true'
 
-export const hasEnded = (pod: Json): boolean =>
-  ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase'))
+/** Whether a pod in this phase has ended: its containers are not started again. */
+export const isTerminal = (phase: unknown): boolean => phase === 'Succeeded' || phase === 'Failed'
+
+export const hasEnded = (pod: Json): boolean => isTerminal(valueAt(pod, 'status', 'phase'))
 
 /**
  * Whether a pod runs, or has run, on the host's network although its spec does not request it. By

@@ -2,6 +2,7 @@ import { isMirrorPod, type Cursor, type Path } from '../../api/codec/cursor.ts'
 import { qualifiedResource, type GVR } from '../../api/kube/gvk.ts'
 import type { Json } from '../../api/kube/json.ts'
 import { valueAt, listAt, textAt } from '../../api/kube/json-at.ts'
+import { isTerminal } from '../../api/kube/pod.ts'
 import * as resources from '../../api/kube/resources.ts'
 
 /**
@@ -74,9 +75,10 @@ export interface PodReferences {
 /** Whether the kubelet starts the pod again with the node because an API server has it. */
 export function startsAtBoot(pod: Cursor): boolean {
   if (isMirrorPod(pod)) return false
-  const phase = pod.value(['status', 'phase'])
-  const hasEnded = phase === 'Succeeded' || phase === 'Failed'
-  return !hasEnded && pod.value(['metadata', 'deletionTimestamp']) === undefined
+  return (
+    !isTerminal(pod.value(['status', 'phase'])) &&
+    pod.value(['metadata', 'deletionTimestamp']) === undefined
+  )
 }
 
 /** All that the references of one pod depend on. */

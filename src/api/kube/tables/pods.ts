@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../json.ts'
 import { listAt, optionalObjectAt, textAt, valueAt } from '../json-at.ts'
 import { ageOf } from './age.ts'
 import { isConditionTrue } from '../conditions.ts'
+import { hasEnded } from '../pod.ts'
 import { ageColumn, column, nameColumn, none, textOr, wide } from './column.ts'
 
 // As kubernetes pkg/printers/internalversion/printers.go shows a pod.
@@ -29,8 +30,6 @@ class Restarts {
 }
 
 const numberIn = (value: Json, ...path: string[]): number => Number(valueAt(value, ...path) ?? 0)
-
-const isTerminal = (phase: string): boolean => phase === 'Failed' || phase === 'Succeeded'
 
 function summaryOf(pod: JsonObject): PodSummary {
   const inits = initSummary(pod)
@@ -145,7 +144,7 @@ function completedReason(pod: JsonObject, { ready, failure }: ContainerSummary):
 function deletionReason(pod: JsonObject): string | undefined {
   if (textAt(pod, 'metadata', 'deletionTimestamp') === '') return undefined
   if (textAt(pod, 'status', 'reason') === 'NodeLost') return 'Unknown'
-  return isTerminal(textAt(pod, 'status', 'phase')) ? undefined : 'Terminating'
+  return hasEnded(pod) ? undefined : 'Terminating'
 }
 
 function restartsText(pod: JsonObject): Json {

@@ -1,5 +1,6 @@
 import { TimeSlices } from '../../../base/time-slices.ts'
 import type { Cursor, Path } from '../../../api/codec/cursor.ts'
+import { isTerminal } from '../../../api/kube/pod.ts'
 import { reservedFor, type ReservedPort } from '../../../api/kube/node-ports.ts'
 import { shownAs } from '../../../../filters/hostnetworkpropagation.ts'
 import type { Inputs } from '../../filter/inputs.ts'
@@ -92,14 +93,13 @@ function reportPod(
 ): ReportedPod {
   const requested = cursor.value(['spec', 'hostNetwork']) === true
   const isPropagated = shownAs(cursor, inputs) === 'propagated'
-  const phase = cursor.value(['status', 'phase'])
   return {
     namespace: cursor.namespace,
     name: cursor.name,
     uid,
     network: requested ? 'host' : isPropagated ? 'propagated' : 'pod',
     ports: portsOf(cursor),
-    ended: phase === 'Succeeded' || phase === 'Failed',
+    ended: isTerminal(cursor.value(['status', 'phase'])),
   }
 }
 
