@@ -44,8 +44,7 @@ export const hostnetworkpropagation = (
       if (shown === 'unknown') return 'withhold'
       if (shown === 'propagated') return propagated
       // It may be what this filter has made of the pod.
-      if (pod.value(['spec', 'hostNetwork']) === true) return 'leave'
-      if (pod.uid === '') return 'leave'
+      if (pod.uid === '' || pod.value(['spec', 'hostNetwork']) === true) return 'leave'
       if (left.size >= mostRemembered) left.clear()
       const isRunning = pod.value(['status', 'hostIP']) !== undefined
       left.set(pod.uid, isRunning || pod.resourceVersion)

@@ -23,8 +23,8 @@ export function ensureMallocSettings(env: Environment): void {
 
 /**
  * Has V8 collect all garbage before its heap has doubled since the last time. By itself it lets the
- * heap grow to three times as much, and to as many buffers of answers. Set here, since a
- * later Node that lacks the flag would not start with it.
+ * heap grow to three times as much, and to as many buffers of answers. Set here, since a later Node
+ * that lacks the flag would not start with it.
  */
 export const limitHeapGrowth = (): void => setFlagsFromString('--heap-growing-percent=100')
 

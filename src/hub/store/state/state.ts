@@ -211,9 +211,9 @@ export class State {
     const listed = new Set<string>()
     let isSame = collection.changedAt !== ''
     // What has left a selection since may still be in this list as it was.
-    const isBehind = [...scope.collections.values()].some(
-      (each) => isSelective(each.key) && isNewer(each.changedAt, version),
-    )
+    const isBehind = scope.collections
+      .values()
+      .some((each) => isSelective(each.key) && isNewer(each.changedAt, version))
     for (const [at, mark] of of.objects?.entries() ?? []) {
       const body = bodies[at]
       if (!body) continue
