@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { elapsed } from '../../base/clock.ts'
 import { TimeSlices } from '../../base/time-slices.ts'
 import { cursorOf, type Cursor, type Path } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
@@ -77,6 +78,7 @@ interface KnownPod {
   readonly uid: string
   readonly version: string
   readonly startsAtBoot: boolean
+  readonly isRunning: boolean
   /** Identifies what `references` were made of. */
   readonly source: string
   readonly references: PodReferences | MalformedBody
@@ -84,6 +86,9 @@ interface KnownPod {
 
 /** By their uids. 'damaged': their list cannot be read; `undefined`: it never came. */
 type KnownPods = Map<string, KnownPod> | 'damaged' | undefined
+
+/** A pod that runs refers to what it has read: its changes can wait. */
+const runningEveryMs = 10_000
 
 /**
  * The stored pods of this node, each with what it refers to. Only pods that have changed are read
@@ -94,14 +99,17 @@ export class NodePods {
   readonly #nodeName: string
   #pods: KnownPods = undefined
   #changes = 0
+  /** When pods that run are read again. */
+  #allAt = 0
 
   constructor(nodeName: string) {
     this.#nodeName = nodeName
   }
 
   /**
-   * Takes in what has changed in the store, in slices of time. Resolves to a number that differs
-   * where another pod starts with the node, or one refers to something else.
+   * Takes in what has changed in the store, in slices of time; of pods that run, every ten seconds.
+   * Resolves to a number that differs where another pod starts with the node, or one refers to
+   * something else.
    */
   async update(cache: KubeletCache): Promise<number> {
     const before = this.#pods
@@ -111,13 +119,15 @@ export class NodePods {
   }
 
   async #read(cache: KubeletCache, known: Map<string, KnownPod>): Promise<KnownPods> {
+    const all = elapsed() >= this.#allAt
+    if (all) this.#allAt = elapsed() + runningEveryMs
     const slices = new TimeSlices()
     const query = podsOf(this.#nodeName)
     let kept = 0
     const changed = cache.collection(query, ({ uid, version }) => {
       const pod = known.get(uid)
       if (pod) kept += 1
-      return pod?.version !== version
+      return pod?.version !== version && (all || !pod?.isRunning)
     })
     if (!changed) return undefined
     // Some are gone.
@@ -146,6 +156,7 @@ export class NodePods {
 
   /** What the node needs, in slices of time, each pod by the store's content at that moment. */
   async needs(cache: KubeletCache): Promise<NodeNeeds> {
+    this.#allAt = 0
     await this.update(cache)
     const found = new Findings(cache, this.#nodeName)
     const node = referencesOfNode(this.#nodeName).map((each) => found.needed(each))
@@ -178,16 +189,17 @@ function parsed(
 ): KnownPod {
   const { namespace, name, uid, resourceVersion: version } = object
   const named = { namespace, name, uid, version }
-  let [starts, source] = [true, '']
+  let [starts, isRunning, source] = [true, false, '']
   try {
     const pod = cursorOf(encoding, gvk, object)
     starts = startsAtBoot(pod)
+    isRunning = pod.value(['status', 'phase']) === 'Running'
     source = `${uid} ${referenceSources.map((path) => pod.digest(path)).join()}`
     const references = known?.source === source ? known.references : referencesOf(pod)
-    return { ...named, startsAtBoot: starts, source, references }
+    return { ...named, startsAtBoot: starts, isRunning, source, references }
   } catch (cause) {
     if (!(cause instanceof MalformedBody)) throw cause
-    return { ...named, startsAtBoot: starts, source, references: cause }
+    return { ...named, startsAtBoot: starts, isRunning, source, references: cause }
   }
 }
 

@@ -64,7 +64,7 @@ for (const encoding of ['json', 'protobuf'] as const) {
 
   void t.test(`what a pod refers to is read when it changes (${encoding})`, async (t) => {
     const node = new NodePods(nodeName)
-    const status = richPod['status'] as JsonObject
+    const status = { ...(richPod['status'] as JsonObject), phase: 'Pending' }
     const at = (resourceVersion: string, changes: JsonObject = {}): FakeKubeletCache => {
       const metadata = { ...(richPod['metadata'] as JsonObject), resourceVersion }
       const pod = { ...richPod, metadata, status, ...changes }
@@ -79,6 +79,11 @@ for (const encoding of ['json', 'protobuf'] as const) {
     const claims = { resourceClaimStatuses: [{ name: 'lamp', resourceClaimName: 'another' }] }
     const remade = await node.needs(at('11', { status: { ...status, ...claims } }))
     t.ok(remade.objects.some(({ name }) => name === 'another'))
+    const running = { ...status, phase: 'Running' }
+    const runs = await node.update(at('12', { status: running }))
+    const debugged = at('13', { status: running, spec: { imagePullSecrets: [{ name: 'late' }] } })
+    t.equal(await node.update(debugged), runs, 'what changes while it runs can wait')
+    t.ok((await node.needs(debugged)).objects.some(({ name }) => name === 'late'))
     const before = await node.update(other)
     t.not(await node.update(other.list(podsOf(nodeName), 'Pod', [])), before)
   })
