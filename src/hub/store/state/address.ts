@@ -10,9 +10,17 @@ export type Part = readonly [scope: ScopeKey, part: string]
 
 export const partOf = (key: CollectionKey): Part => [scopeOf(key), textInScope(key)]
 
-export const textOfScope = ({ partition, gvr }: ScopeKey): string => {
-  const { group, version, resource } = gvr
-  return JSON.stringify([partition.identity, partition.representation, group, version, resource])
+/** Of the last call: for one event there are five. */
+let last: (ScopeKey & { readonly text: string }) | undefined
+
+export function textOfScope({ partition, gvr }: ScopeKey): string {
+  if (partition !== last?.partition || gvr !== last.gvr) {
+    const { group, version, resource } = gvr
+    const { identity, representation } = partition
+    const text = JSON.stringify([identity, representation, group, version, resource])
+    last = { partition, gvr, text }
+  }
+  return last.text
 }
 
 /** Scopes of one resource in any version and representation, of one identity or all. */

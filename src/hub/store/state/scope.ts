@@ -45,9 +45,9 @@ export class Collection {
 
   set(held: Held): void {
     const key = nameKey(held)
-    this.remove(key)
+    // Not removed before: V8 would leave a table of the Map behind every so often, and all in it.
+    this.bytes += held.body.length - (this.members.get(key)?.body.length ?? 0)
     this.members.set(key, held)
-    this.bytes += held.body.length
   }
 
   remove(key: string): void {
