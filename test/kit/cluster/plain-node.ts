@@ -1,4 +1,4 @@
-import { mallocSettings } from '../../../src/cli/malloc.ts'
+import { mallocSettings } from '../../../src/cli/memory-settings.ts'
 
 /** Names a module that every program on Node loads first that a test starts in this way. */
 export const preloadVariable = 'NODEHUB_TEST_PRELOAD'
