@@ -20,7 +20,6 @@ export interface CachedObject extends EncodedObject {
   readonly confirmedAt: number
 }
 
-/** Must be read to its end or disposed of. */
 export interface CachedCollection {
   readonly encoding: Encoding
   /** Of its objects. */

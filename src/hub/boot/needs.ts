@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { elapsed } from '../../base/clock.ts'
 import { TimeSlices } from '../../base/time-slices.ts'
 import { cursorOf, type Cursor, type Path } from '../../api/codec/cursor.ts'
 import { MalformedBody } from '../../api/codec/malformed-body.ts'
@@ -87,9 +86,6 @@ interface KnownPod {
 /** By their uids. 'damaged': their list cannot be read; `undefined`: it never came. */
 type KnownPods = Map<string, KnownPod> | 'damaged' | undefined
 
-/** A pod that runs refers to what it has read: its changes can wait. */
-const runningEveryMs = 10_000
-
 /**
  * The stored pods of this node, each with what it refers to. Only pods that have changed are read
  * again, and only those whose references may have changed are parsed: nearly every change is one of
@@ -99,28 +95,32 @@ export class NodePods {
   readonly #nodeName: string
   #pods: KnownPods = undefined
   #changes = 0
-  /** When pods that run are read again. */
-  #allAt = 0
+  /** One look at a time: an older one would bring back what a newer one has replaced. */
+  #turn: Promise<unknown> = Promise.resolve()
 
   constructor(nodeName: string) {
     this.#nodeName = nodeName
   }
 
   /**
-   * Takes in what has changed in the store, in slices of time; of pods that run, every ten seconds.
-   * Resolves to a number that differs where another pod starts with the node, or one refers to
-   * something else.
+   * Takes in what has changed in the store, in slices of time; of pods that run with `all` alone:
+   * what they refer to was read before they began. Resolves to a number that differs where another
+   * pod starts with the node, or one refers to something else.
    */
-  async update(cache: KubeletCache): Promise<number> {
+  update(cache: KubeletCache, all = false): Promise<number> {
+    const done = this.#turn.then(() => this.#update(cache, all))
+    this.#turn = done.catch(() => undefined)
+    return done
+  }
+
+  async #update(cache: KubeletCache, all: boolean): Promise<number> {
     const before = this.#pods
-    this.#pods = await this.#read(cache, before instanceof Map ? before : new Map())
+    this.#pods = await this.#read(cache, before instanceof Map ? before : new Map(), all)
     if (this.#pods !== before) this.#changes += 1
     return this.#changes
   }
 
-  async #read(cache: KubeletCache, known: Map<string, KnownPod>): Promise<KnownPods> {
-    const all = elapsed() >= this.#allAt
-    if (all) this.#allAt = elapsed() + runningEveryMs
+  async #read(cache: KubeletCache, known: Map<string, KnownPod>, all: boolean): Promise<KnownPods> {
     const slices = new TimeSlices()
     const query = podsOf(this.#nodeName)
     let kept = 0
@@ -156,8 +156,7 @@ export class NodePods {
 
   /** What the node needs, in slices of time, each pod by the store's content at that moment. */
   async needs(cache: KubeletCache): Promise<NodeNeeds> {
-    this.#allAt = 0
-    await this.update(cache)
+    await this.update(cache, true)
     const found = new Findings(cache, this.#nodeName)
     const node = referencesOfNode(this.#nodeName).map((each) => found.needed(each))
     const known = this.#pods

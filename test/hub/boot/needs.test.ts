@@ -88,6 +88,36 @@ for (const encoding of ['json', 'protobuf'] as const) {
     t.not(await node.update(other.list(podsOf(nodeName), 'Pod', [])), before)
   })
 
+  void t.test(`no look brings back what a later one has replaced (${encoding})`, async (t) => {
+    const node = new NodePods(nodeName)
+    const many = 600
+    // More than a slice of time takes. The second look finds only the last ones to have changed.
+    const at = (first: string, last = first): FakeKubeletCache =>
+      new FakeKubeletCache(encoding).list(
+        podsOf(nodeName),
+        'Pod',
+        Array.from({ length: many }, (_, index) => {
+          const [half, version] = index < many / 2 ? ['a', first] : ['b', last]
+          const volumes = [{ name: 'v', secret: { secretName: `${half}${version}` } }]
+          const named = { name: `p${index}`, namespace: 'plant', uid: `p${index}` }
+          const metadata = { ...named, resourceVersion: version }
+          return { metadata, spec: { nodeName, volumes } }
+        }),
+      )
+    await node.update(at('1'))
+    const earlier = node.update(at('2'))
+    const { objects } = await node.needs(at('2', '3'))
+    await earlier
+    const secrets = objects.filter(({ gvr }) => gvr.resource === 'secrets')
+    t.strictSame(
+      secrets.map(({ name }) => name),
+      ['a2', 'b3'],
+    )
+    const before = await node.update(at('2', '3'))
+    await node.needs(at('2', '3'))
+    t.equal(await node.update(at('2', '3')), before)
+  })
+
   void t.test(`pods are named in the order of their list (${encoding})`, async (t) => {
     const node = new NodePods(nodeName)
     const pod = (name: string, resourceVersion: string): JsonObject => {
