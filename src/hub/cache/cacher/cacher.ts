@@ -41,8 +41,8 @@ export interface CacherHooks {
   readonly onWatchers: (difference: number) => void
   /** The hub ended a cache watcher while its client was still connected. */
   readonly onWatcherEnded: (reason: Exclude<WatcherEnd, 'done'>) => void
-  /** The upstream watch failed. `refused`: the cacher does not retry before a client comes. */
-  readonly onFailed: (gvr: GVR, cause: unknown, refused: boolean) => void
+  /** The upstream watch failed. */
+  readonly onFailed: (gvr: GVR, cause: unknown) => void
 }
 
 interface CacherParts {
@@ -179,6 +179,10 @@ export class Cacher implements AsyncDisposable {
    */
   async open(patienceMs: number): Promise<void> {
     if (!this.isRefused) this.#run()
+    // Its client waits: it is not idle.
+    this.#idle?.[Symbol.dispose]()
+    this.#idle = undefined
+    this.#scheduleIdle()
     if (this.#isWatched) return
     await within(patienceMs, this.#opened.promise)
   }
@@ -243,7 +247,7 @@ export class Cacher implements AsyncDisposable {
             records.onMalformed(cause, upstream.exchange)
           // A list that the store does not take is tried again, perhaps much later.
           if (cause instanceof ListNotHeld) this.#opened.resolve()
-          hooks.onFailed(key.gvr, cause, cause instanceof RequestRefused)
+          hooks.onFailed(key.gvr, cause)
         },
       },
     )

@@ -18,7 +18,6 @@ import {
 } from '../../../api/kube/resource-version.ts'
 import { requestCredentialsOf } from '../../../http/exchange/own-request.ts'
 import { StatusError } from '../../../api/kube/status.ts'
-import { RequestRefused } from '../../../api/reflector/reflector.ts'
 import {
   listOptionsOf,
   watchOptionsOf,
@@ -70,8 +69,8 @@ const idleMs = 2_000
 const patienceMs = 1_000
 
 /**
- * For how long the watches of a collection that is not stored get no second 410: one that the store
- * has no room for would be listed for each watch.
+ * For so long, or half of it, watches of a collection that is not stored get no second 410: one
+ * that the store has no room for would be listed for each watch.
  */
 export const listedMs = 3_600_000
 
@@ -198,7 +197,7 @@ export class Cachers implements AsyncDisposable {
 
   /**
    * 410 for a watch on a collection that is not stored: its list was recorded in a cache that has
-   * been lost since, or under another identity. Once in `listedMs`; never for a person, whose
+   * been lost since, or under another identity. Not often (`listedMs`); never for a person, whose
    * command would end.
    */
   #toList(
@@ -261,8 +260,7 @@ export class Cachers implements AsyncDisposable {
       // Perhaps none has that version: all API servers lag, or the cluster was restored.
       if (cause instanceof UnusableAnswer && !isAny(least))
         return this.#list(exchange, wanted, reading, '')
-      const isRefused = cause instanceof RequestRefused
-      if (!ending.signal.aborted) hooks.onFailed(wanted.key.gvr, cause, isRefused)
+      if (!ending.signal.aborted) hooks.onFailed(wanted.key.gvr, cause)
       return undefined
     }
   }

@@ -170,7 +170,7 @@ export class EventLog {
  * The same event without the rest of the chunk that it came in, and of what its previous state was
  * read with, which may be far larger.
  */
-function copied(received: ObjectEvent, before = received.previous): ObjectEvent {
+function copied(received: ObjectEvent, before: ApiObject | undefined): ObjectEvent {
   const previous = before && { ...before, bytes: unpinned(before.bytes) }
   const event = previous ? { ...received, previous } : received
   const { frame, object } = event
