@@ -7,7 +7,7 @@ import type { Setting } from './scenario.ts'
 /** How many events a second rows of watches have. */
 export const perSecond = 100
 
-/** Events that warm a peer up (V8 optimizes what was called 3,000 times), and so many a second. */
+/** Events that warm a peer up (V8 optimizes at the 3,000th call), and how many a second. */
 const [manyEvents, quickly] = [8_000, 500]
 
 const added = [aheadOf('yurthub')]

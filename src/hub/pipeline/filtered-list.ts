@@ -19,7 +19,7 @@ export async function filteredList(reply: ListReply, chain: FilterChain): Promis
   const headers = reply.headers.without((name) => name === 'content-length')
   const filtered = isInTurn
     ? { ...streamOf(list), batches: each(list.batches, look) }
-    : await staged(list, representation, look)
+    : await whole(list, representation, look)
   return { ...reply, headers, list: filtered }
 }
 
@@ -57,7 +57,7 @@ async function* each(
  * The whole list, filtered: in protobuf the length of a list comes before its items, and must be
  * known before the first byte is sent. Throws `BrokenAnswer` where the list breaks off.
  */
-async function staged(
+async function whole(
   list: ListStream,
   { encoding }: Representation,
   look: (batch: ListBatch) => ListBatch,

@@ -127,8 +127,8 @@ export interface CollectionHead {
  */
 export interface Replacement extends AsyncDisposable {
   /**
-   * Resolves when the store can take more. Objects with an unchanged resource version are not
-   * written.
+   * Resolves when the store can take more. Objects that are stored byte for byte at their version
+   * are not written.
    */
   add(batch: ListBatch): Promise<void>
   /**

@@ -6,6 +6,7 @@ import type { ApiObject } from '../../../api/kube/object.ts'
 import { encodingOf } from '../../../api/request/representation.ts'
 import { lengthOf } from '../../../base/bytes.ts'
 import { StoreFailure } from '../store.ts'
+import { tokenResource } from '../token-name.ts'
 import { textOfScope, type ScopeKey } from '../state/address.ts'
 import { failureOf, isOfDisk } from './faults.ts'
 import { markOf, type Body, type Held, type ObjectMark } from '../state/held.ts'
@@ -234,4 +235,4 @@ export class Seal {
 
 /** Secrets, also in Tables of them (`secrets/table`), and tokens of service accounts. */
 const isSealed = ({ gvr: { group, resource } }: ScopeKey): boolean =>
-  group === '' && (/^secrets(\/|$)/.test(resource) || resource === 'serviceaccounts/token')
+  group === '' && (/^secrets(\/|$)/.test(resource) || resource === tokenResource.resource)

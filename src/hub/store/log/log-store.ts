@@ -313,10 +313,9 @@ export class LogStore implements ObjectStore {
 
   /** Whether bookmarks only confirm a collection at its version, which was recorded recently. */
   #saysNothing(key: CollectionKey, version: string): boolean {
-    const at = this.version(key)
-    if (version === '' || at === undefined) return true
     const collection = this.#collectionOf(key)
-    if (at !== version || !collection || !isRecent(collection.confirmedAt)) return false
+    if (version === '' || !collection) return true
+    if (collection.version !== version || !isRecent(collection.confirmedAt)) return false
     collection.seenAt = latest(collection.seenAt, now())
     return true
   }

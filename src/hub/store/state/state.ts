@@ -247,8 +247,9 @@ export class State {
     const key = nameKey(held)
     const before = scope.records.get(key)?.held
     if (!before || isChange(held, before)) scope.record(held, of.gvk, of.confirmedAt)
-    else if (mayFollow(held.version, before.version)) scope.part(key)?.confirm(of.confirmedAt)
-    if (of.holder !== undefined) scope.part(key)?.holders.add(of.holder)
+    else if (mayFollow(held.version, before.version))
+      scope.records.get(key)?.confirm(of.confirmedAt)
+    if (of.holder !== undefined) scope.records.get(key)?.holders.add(of.holder)
     if (scope.tombstones.has(key)) return
     for (const member of scope.membersOf(key))
       if (isNewer(member.version, held.version)) scope.follow(member, of.confirmedAt)
