@@ -477,10 +477,14 @@ export class World implements AsyncDisposable {
         (!isWhole(each) && audience.floor(each) > 0) ||
         this.#viewers.some((other) => other.audience === audience && other.peeks.has(each)),
     )
+    // Beside a selection the hub does not say that what it knows to be deleted is absent: it may
+    // have been made anew since, and have left the selection.
+    const isBeside = watched.some((each) => !isWhole(each) && each.resource === resource)
+    const leftBy = isBeside ? this.#setup.collections : watched
     const mustHave =
       wasThere &&
       audience.isKnownThere(resource, of) &&
-      !this.#history.hasLeft(watched, resource, of, shownAt, this.#cutAt)
+      !this.#history.hasLeft(leftBy, resource, of, shownAt, this.#cutAt)
     if (state === 'offline' && answer?.status === 503 && !mustHave) return
     throw new Finding(`${path} was ${answered(answer)} while ${state}`)
   }
