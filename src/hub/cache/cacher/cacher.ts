@@ -112,7 +112,7 @@ export class Cacher implements AsyncDisposable {
     this.#client = reading
     this.#recorded = parts.records.countOf('watch')
     this.#listerWatcher = storedListerWatcher({ ...parts, client: () => this.#client })
-    this.#scheduleIdle()
+    this.#renewIdle()
   }
 
   /**
@@ -180,9 +180,7 @@ export class Cacher implements AsyncDisposable {
   async open(patienceMs: number): Promise<void> {
     if (!this.isRefused) this.#run()
     // Its client waits: it is not idle.
-    this.#idle?.[Symbol.dispose]()
-    this.#idle = undefined
-    this.#scheduleIdle()
+    this.#renewIdle()
     if (this.#isWatched) return
     await within(patienceMs, this.#opened.promise)
   }
@@ -202,7 +200,6 @@ export class Cacher implements AsyncDisposable {
       if (this.#log) this.#end('over')
     })
     this.#running = { ending, done }
-    this.#scheduleIdle()
   }
 
   async #reflect(signal: AbortSignal): Promise<void> {
@@ -401,8 +398,7 @@ export class Cacher implements AsyncDisposable {
 
   #joined(watcher: CacheWatcher): void {
     this.#watchers.add(watcher)
-    this.#idle?.[Symbol.dispose]()
-    this.#idle = undefined
+    this.#renewIdle()
     this.#parts.hooks.onWatchers(1)
     this.#run()
   }
@@ -412,7 +408,7 @@ export class Cacher implements AsyncDisposable {
     if (end !== 'done') hooks.onWatcherEnded(end)
     this.#watchers.delete(watcher)
     hooks.onWatchers(-1)
-    this.#scheduleIdle()
+    this.#renewIdle()
   }
 
   #start(
@@ -440,8 +436,9 @@ export class Cacher implements AsyncDisposable {
   }
 
   /** It is over after `idleMs` without cache watchers: the next client gets another. */
-  #scheduleIdle(): void {
-    if (this.#watchers.size > 0 || this.#idle || this.#closed) return
+  #renewIdle(): void {
+    this.#idle?.[Symbol.dispose]()
+    if (this.#watchers.size > 0 || this.#closed) return
     this.#idle = after(this.#parts.idleMs, () => {
       this.#parts.onIdle()
       void this[Symbol.asyncDispose]()
