@@ -3,6 +3,7 @@ import { mediaType } from '../../api/kube/media-type.ts'
 import { collectionUrl, pathOf } from '../../api/kube/resources.ts'
 import { selectorOfName } from '../../api/kube/selectors.ts'
 import { documentTypesOf } from '../../api/request/document-type.ts'
+import { isDiscovery } from '../store/document.ts'
 import { schemaIndex } from './on-site-documents.ts'
 import type { CachedDocument, KubeletCache } from './kubelet-cache.ts'
 import type { NeededObject, NodePods } from './needs.ts'
@@ -311,8 +312,7 @@ function* documentTargets(
     yield documentTarget(wanted, known)
   }
   for (const document of stored) {
-    const isDiscovery = /^\/(?:api|apis|version)(?:[/?]|$)/.test(document.url)
-    if (isDiscovery && !held.has(document)) yield documentTarget(document, document)
+    if (isDiscovery(document.url) && !held.has(document)) yield documentTarget(document, document)
   }
 }
 

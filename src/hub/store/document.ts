@@ -9,6 +9,9 @@ import type { ObjectKey, ObjectStore } from './store.ts'
  */
 export const documentResource: GVR = { group: '', version: '', resource: 'documents/answered' }
 
+/** Discovery, which programs read first. OpenAPI is for people. */
+export const isDiscovery = (path: string): boolean => /^\/(api|apis|version)([/?]|$)/.test(path)
+
 /** `path` is without a query; `representation` as `documentTypesOf` returns it. */
 export const documentAt = (
   identity: Identity,

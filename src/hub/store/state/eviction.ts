@@ -1,6 +1,6 @@
 import { now } from '../../../base/clock.ts'
 import { hubIdentity, nodeIdentity } from '../../../api/request/identity.ts'
-import { documentResource } from '../document.ts'
+import { documentResource, isDiscovery } from '../document.ts'
 import { tokenResource } from '../token-name.ts'
 import type { Part } from './address.ts'
 import type { EvictRecord } from './record.ts'
@@ -44,9 +44,6 @@ const bootResources = new Set([
   'apps.openyurt.io/nodepools',
   'apps.openyurt.io/nodebuckets',
 ])
-
-/** Discovery, which programs read first. OpenAPI is for people. */
-const isDiscovery = (path: string): boolean => /^\/(api|apis|version)([/?]|$)/.test(path)
 
 /** What can be evicted at once: a collection, or an object's record. */
 type Candidate = readonly [part: Part, of: Collection]
