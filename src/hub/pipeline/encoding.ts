@@ -84,15 +84,14 @@ async function* listBody({
   list,
 }: ListReply): AsyncGenerator<readonly Uint8Array[]> {
   yield list.head
-  let first = true
-  for await (const batch of list.batches) {
-    if (batch.objects.length === 0) continue
-    if (!first) yield listSeparator(representation.encoding)
-    if (batch.bytes) yield batch.bytes
-    else
-      for (const chunk of buffers.joined(listItems(representation.encoding, batch.objects)))
-        yield [chunk]
-    first = false
+  const { encoding } = representation
+  let separator: readonly Uint8Array[] = []
+  for await (const { objects, bytes } of list.batches) {
+    if (objects.length === 0) continue
+    const parts = [...separator, ...(bytes ?? listItems(encoding, objects))]
+    if (bytes) yield parts
+    else for (const chunk of buffers.joined(parts)) yield [chunk]
+    separator = listSeparator(encoding)
   }
   yield (await list.end()).tail
 }
