@@ -30,13 +30,9 @@ function filterBatch(
   { encoding }: Representation,
   chain: FilterChain,
 ): ListBatch {
-  let changed = false
-  const objects = batch.objects.flatMap((object) => {
-    const shown = chain.apply(gvk, encoding, object)
-    changed ||= shown !== object
-    return shown ? [shown] : []
-  })
-  return changed ? { objects } : batch
+  const shown = batch.objects.map((object) => chain.apply(gvk, encoding, object))
+  if (shown.every((each, at) => each === batch.objects[at])) return batch
+  return { objects: shown.filter((each) => each !== undefined) }
 }
 
 const streamOf = (list: ListStream): ListStream => ({
