@@ -460,6 +460,8 @@ export function objectStoreContract(
       head(2),
     )
     t.equal(store.get(keyOf('a')), 'absent')
+    await replace(store, collection({ fieldSelector: String.raw`metadata.name=a\=b` }), head(2))
+    t.equal(store.get(keyOf('a=b')), 'absent', 'a role may be named so')
     t.equal(store.get(keyOf('b')), undefined)
     await replace(store, collection({ namespace: 'default' }), head(3))
     t.equal(store.get(keyOf('b')), 'absent')

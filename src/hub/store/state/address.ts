@@ -1,3 +1,4 @@
+import { selectorOfName } from '../../../api/kube/selectors.ts'
 import type { CollectionKey, ObjectKey } from '../store.ts'
 
 /** The answers to one identity, or to all, in one representation, of one resource. */
@@ -51,4 +52,4 @@ export const isIn = ({ namespace: of = '' }: KeyInScope, namespace: string | und
 export const covers = (of: KeyInScope, { namespace, name }: Named): boolean =>
   isIn(of, namespace) &&
   of.labelSelector === '' &&
-  (of.fieldSelector === '' || of.fieldSelector === `metadata.name=${name}`)
+  (of.fieldSelector === '' || of.fieldSelector === selectorOfName(name))

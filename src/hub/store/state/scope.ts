@@ -6,7 +6,7 @@ import { heldOf, isChange, isSame, isSameVersion, newest, type Body, type Held }
 import type { CollectionSnapshot, ScopeRecord } from './record.ts'
 import { latest } from '../../../base/clock.ts'
 import { isNewer } from '../../../api/kube/resource-version.ts'
-import { isSelective } from '../../../api/kube/selectors.ts'
+import { isSelective, selectorOfName } from '../../../api/kube/selectors.ts'
 
 /** Bytes in memory and log of an object, and of a collection, beside bodies; roughly. */
 export const entryBytes = 200
@@ -130,7 +130,7 @@ export class Scope {
   /** The object's record takes its state. */
   record(held: Held, gvk: GVK, at: number): void {
     const { namespace, name, version } = held
-    const selectors = { labelSelector: '', fieldSelector: `metadata.name=${name}` }
+    const selectors = { labelSelector: '', fieldSelector: selectorOfName(name) }
     const key = nameKey(held)
     const record = this.records.get(key) ?? new Collection({ ...this.key, namespace, ...selectors })
     this.records.set(key, record)
