@@ -147,8 +147,9 @@ export class StreamSink implements Sink {
         if (!failure && !stream.destroyed) onWritten()
       })
     if (stream.writableLength < limits.answerBytes) return true
-    // Node holds it until the end of the tick, and the socket may take it now.
-    if (stream.writableCorked > 0) stream.uncork()
+    // Node holds it until the end of the tick, and the socket may take it now. A buffer that is to
+    // be used again would come back at that end only: its source stops.
+    if (onWritten === undefined && stream.writableCorked > 0) stream.uncork()
     if (stream.writableLength < limits.answerBytes) return true
     client.onWaiting?.(chunk.byteLength, this)
     return false

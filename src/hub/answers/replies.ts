@@ -67,7 +67,7 @@ async function* once<T>(value: T): AsyncGenerator<T> {
 }
 
 /** Serves other requests between two batches of a long list. */
-async function* inTurn(batches: Iterable<ListBatch>): AsyncGenerator<ListBatch> {
+export async function* inTurn(batches: Iterable<ListBatch>): AsyncGenerator<ListBatch> {
   const slices = new TimeSlices()
   for (const batch of batches) {
     if (batch.objects.length > 0) yield batch

@@ -2,6 +2,7 @@ import { brokenAnswer } from '../cache/recorder.ts'
 import { objectKind, type ListBatch, type ListStream } from '../../api/codec/list.ts'
 import { listHead } from '../../api/codec/render.ts'
 import type { ListReply } from '../../http/exchange/exchange.ts'
+import { inTurn } from '../answers/replies.ts'
 import type { FilterChain } from '../filter/chain.ts'
 import type { GVK } from '../../api/kube/gvk.ts'
 import type { Representation } from '../../api/request/representation.ts'
@@ -80,10 +81,6 @@ async function whole(
     batches: inTurn(batches),
     end: () => Promise.resolve(end),
   }
-}
-
-async function* inTurn(batches: readonly ListBatch[]): AsyncGenerator<ListBatch> {
-  yield* batches
 }
 
 /** The same list; `onListed` is called with its version before its end is released. */
