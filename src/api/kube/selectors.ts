@@ -148,7 +148,7 @@ export const covers = (wider: SelectorPair, narrower: SelectorPair): boolean =>
  * or namespace in a selector cannot cause.
  */
 export const isSelective = ({ labelSelector, fieldSelector }: SelectorPair): boolean =>
-  labelSelector !== '' || !/^(metadata\.name(space)?=[^,]*(,|$))*$/.test(fieldSelector)
+  labelSelector !== '' || !/^(metadata\.name(space)?=([^,\\]|\\.)*(,|$))*$/.test(fieldSelector)
 
 /** The field selector for an object by name, with the name escaped. */
 export const selectorOfName = (name: string): string =>

@@ -184,8 +184,9 @@ export function isTrue(value: string | null): boolean {
 
 /** The name in the field selector of a list or watch, by which the API server authorizes it. */
 export function namedBySelector(info: Pick<ResourceRequest, 'query'>): string | undefined {
-  const match = /(?:^|,)metadata\.name=?=([^,]+)/.exec(info.query.get('fieldSelector') ?? '')
-  return match?.[1]
+  const selector = info.query.get('fieldSelector') ?? ''
+  const match = /(?:^|,)metadata\.name=?=((?:[^,\\]|\\.)+)/.exec(selector)
+  return match?.[1]?.replaceAll(/\\(.)/g, '$1')
 }
 
 type TokenPost = ResourceRequest & { readonly verb: 'create'; readonly subresource: 'token' }

@@ -3,6 +3,7 @@ import { readConfigMap, type ClusterSettings, type ConfigMapData } from '../../c
 import type { SettingsReport } from '../../config/settings-in-force.ts'
 import { membersOf } from '../filter/inputs/node.ts'
 import { configMaps } from '../../api/kube/resources.ts'
+import { selectorOfName } from '../../api/kube/selectors.ts'
 import { hubIdentity } from '../../api/request/identity.ts'
 import { documentAt, putDocument } from '../store/document.ts'
 import type { ObjectKey, ObjectStore } from '../store/store.ts'
@@ -54,7 +55,7 @@ export class HubConfigMap implements AsyncDisposable {
     this.#dependencies = dependencies
     this.#name = of ? `${of.namespace}/${of.name}` : ''
     if (!of) return
-    const fieldSelector = `metadata.name=${of.name}`
+    const fieldSelector = selectorOfName(of.name)
     this.#apply(storedAt(store, keyOf(this.#name)) ?? none)
     this.#informer = new HubInformer<ConfigMapData>({
       of: {

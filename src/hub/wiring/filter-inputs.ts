@@ -20,6 +20,7 @@ import {
   topologyKeysAnnotation,
 } from '../../api/kube/node-pool.ts'
 import { nodes, services } from '../../api/kube/resources.ts'
+import { selectorOfName } from '../../api/kube/selectors.ts'
 import type { EnabledFilters } from './enabled-filters.ts'
 import { InputSource, type SourceParts } from './input-source.ts'
 
@@ -234,8 +235,7 @@ const isKnown = (pool: Pool, hasFormer: boolean): boolean =>
 const whereAnswered = (source: InputSource<unknown> | undefined): null | undefined =>
   source?.isAnswered ? null : undefined
 
-const named = (name: string) =>
-  ({ fieldSelector: `metadata.name=${name}`, encoding: 'json' }) as const
+const named = (name: string) => ({ fieldSelector: selectorOfName(name), encoding: 'json' }) as const
 
 /** A Node that is missing, perhaps for a moment, changes nothing. */
 const nodeOf = (name: string) => ({

@@ -3,6 +3,7 @@ import {
   canonicalFieldSelector,
   canonicalLabelSelector,
   covers,
+  isSelective,
   MalformedSelector,
   matchesFields,
   matchesLabels,
@@ -184,6 +185,16 @@ void t.test('a selector covers those that have all its requirements', async (t) 
   t.notOk(wider('app in (a,b)', 'app=a'), 'it would, but that is not looked for')
   t.notOk(wider('', '', ['a=1,b=2', 'a=1']))
   t.notOk(wider('', '', ['a=1', 'a!=1']))
+})
+
+void t.test('an object leaves a collection by name only when it is deleted', async (t) => {
+  const leaves = (fieldSelector: string, labelSelector = ''): boolean =>
+    isSelective({ labelSelector, fieldSelector })
+  for (const name of ['a', 'a=b', 'a,b', 'a\\b']) t.notOk(leaves(selectorOfName(name)), name)
+  t.notOk(leaves('metadata.name=a,metadata.namespace=b'))
+  t.ok(leaves('metadata.name=a,spec.b=c'))
+  t.ok(leaves('metadata.name!=a'))
+  t.ok(leaves('', 'a'))
 })
 
 void t.test('selectorOfName() escapes the name', async (t) => {

@@ -240,6 +240,7 @@ void t.test('a field selector on metadata.name limits a request to one name', as
   t.equal(named('metadata.name=n1'), 'n1')
   t.equal(named('metadata.name==n1'), 'n1')
   t.equal(named('spec.a=b,metadata.name=n1'), 'n1')
+  t.equal(named(String.raw`metadata.name=a\,b\=c,spec.a=b`), 'a,b=c')
   t.equal(named('metadata.name!=n1'), undefined)
   t.equal(named('xmetadata.name=n1'), undefined)
   t.equal(named('metadataXname=n1'), undefined)

@@ -47,6 +47,8 @@ export class Bodies {
     maxSize: keptBytes,
     sizeCalculation: ({ objects, bytes }) => lengthOf(bytes) + objects.length * bytesBeside,
   })
+  /** How many times lists have read a batch from the disk, by its first body. */
+  readonly #reads = new WeakMap<Body, number>()
   readonly #folder: LogFolder
   readonly #seal: Seal
   readonly #onDamaged: (scope: ScopeKey, held: Held) => void
@@ -112,9 +114,10 @@ export class Bodies {
     const objects = this.read(scope, held).filter((each) => each !== undefined)
     if (objects.length < held.length)
       throw new StoreFailure('an object of the list is damaged, or gone')
-    first.listed += 1
+    const reads = (this.#reads.get(first) ?? 0) + 1
+    this.#reads.set(first, reads)
     const hasRoom = this.#kept.calculatedSize + batchBytes <= keptBytes
-    if (first.listed === 1 || (!hasRoom && first.listed % readsWhenFull !== 0)) return { objects }
+    if (reads === 1 || (!hasRoom && reads % readsWhenFull !== 0)) return { objects }
     const encoding = encodingOf(scope.partition.representation)
     const batch = { bodies: held.map(({ body }) => body), ...ownBatch(encoding, objects) }
     this.#kept.set(first, batch)

@@ -24,8 +24,6 @@ export class Body {
   readonly digest: number
   /** Larger than of any body before it. */
   readonly serial: number
-  /** How many times a list has read from the disk beginning with it. */
-  listed = 0
 
   constructor(segment: number, offset: number, [length, digest, serial]: BodyMark | PlacedMark) {
     this.segment = segment
