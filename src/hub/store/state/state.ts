@@ -39,7 +39,8 @@ export interface ListInProgress {
 
 /**
  * All that is stored, but for bodies. `apply` changes it, as the log says and when that is read at
- * the next start. Of this process alone are the lists in progress, and what was seen last when.
+ * the next start. Of this process alone are the lists in progress and, until the log is written
+ * anew, when parts were seen last.
  */
 export class State {
   readonly scopes = new Map<string, Scope>()
