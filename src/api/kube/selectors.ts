@@ -125,7 +125,7 @@ export const canonicalFieldSelector = (text: string): string =>
 const fieldTerms = (text: string): Set<string> =>
   new Set(
     parseFieldSelector(text).map(
-      ({ field, operator, value }) => field + operator + value.replace(/[\\,=]/g, '\\$&'),
+      ({ field, operator, value }) => field + operator + escapeValue(value),
     ),
   )
 
@@ -151,8 +151,9 @@ export const isSelective = ({ labelSelector, fieldSelector }: SelectorPair): boo
   labelSelector !== '' || !/^(metadata\.name(space)?=([^,\\]|\\.)*(,|$))*$/.test(fieldSelector)
 
 /** The field selector for an object by name, with the name escaped. */
-export const selectorOfName = (name: string): string =>
-  `metadata.name=${name.replaceAll(/[\\,=]/g, '\\$&')}`
+export const selectorOfName = (name: string): string => `metadata.name=${escapeValue(name)}`
+
+const escapeValue = (value: string): string => value.replaceAll(/[\\,=]/g, '\\$&')
 
 function splitTerms(text: string): string[] {
   const terms: string[] = []
